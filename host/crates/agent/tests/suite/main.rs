@@ -1,0 +1,6 @@
+//! Whole turns of the loop over fakes. Each test is a conversation: what the model says, what plugins and people do, and what is left in
+//! the transcript, in the next request, in the event stream and in the channel.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod support;
+mod turns;

@@ -1,0 +1,45 @@
+//! `docs/hooks.md` says of each hook what the catalogue says. The table is made here: on a difference the test prints it as it should be.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use hooks::catalogue::{CATALOGUE, Gate, HookRow};
+use hooks::{FailurePolicy, Kind};
+
+fn row(row: &HookRow) -> String {
+    let kind = match row.kind {
+        Kind::Modify => "modify",
+        Kind::Gate => "gate",
+        Kind::Claim => "claim",
+        Kind::Observe => "observe",
+        Kind::Sync => "sync",
+    };
+    let budget = match (row.budget, row.kind) {
+        (Some(budget), _) => format!("{} s", budget.as_secs()),
+        (None, Kind::Sync) => "1 s".to_owned(),
+        (None, _) => "none".to_owned(),
+    };
+    let failure = match (row.policy, row.kind) {
+        (FailurePolicy::Closed, _) => "**blocks**",
+        (FailurePolicy::OpenOrPlaceholder, _) => "skipped; placeholder if required",
+        (FailurePolicy::Open, Kind::Claim) => "next handler",
+        (FailurePolicy::Open, Kind::Observe) => "logged",
+        (FailurePolicy::Open, _) => "skipped",
+    };
+    let access = match row.gate {
+        Gate::Free => "—",
+        Gate::Conversation => "conversation",
+        Gate::ConversationAndPrompt => "conversation, prompt",
+        Gate::ConversationPromptStripped => "conversation; prompt fields",
+    };
+    format!("| `{}` | {kind} | {budget} | {failure} | {access} |", row.name)
+}
+
+#[test]
+fn the_table_of_hooks_is_the_catalogue() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/hooks.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let documented: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
+    let expected: Vec<String> = CATALOGUE.iter().map(row).collect();
+    if documented != expected {
+        panic!("the table in docs/hooks.md should be:\n{}", expected.join("\n"));
+    }
+}

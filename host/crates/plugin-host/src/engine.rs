@@ -1,0 +1,232 @@
+//! The one wasmtime engine of the process: how guests are compiled, where their memory comes from, and how many may live. It knows
+//! neither plugins nor hooks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use crate::limits::{CORE_INSTANCES, MAX_MEMORY_BYTES, MEMORIES, TABLE_ELEMENTS, TABLES};
+use crate::ticker::{REVIVAL, Ticker, TickerError};
+
+/// Instances that may live at the same time, in all plugins and runs together, if nobody names a number: ten plugins in 25 runs.
+/// An untouched one costs address space only, a used one some 50 KiB beside its memory.
+pub const DEFAULT_LIVE_INSTANCES: u32 = 256;
+
+/// Time between two ticks of the guests' clock: the longest that a guest holds a thread, and the most by which one outlives its
+/// deadline. Shorter ticks cost wake-ups of an idle host.
+pub const DEFAULT_TICK: Duration = Duration::from_millis(5);
+
+/// Address space of one memory slot, so that a 32-bit guest needs no bounds checks.
+const RESERVATION: u64 = 4 << 30;
+
+/// Memory of one guest where address space is scarce, in bytes.
+const SCARCE_MEMORY_BYTES: usize = 256 << 20;
+
+/// Native stack of guest code.
+const WASM_STACK: usize = 512 << 10;
+
+/// Stack of one call: the guest's, and what the host functions that it calls need below it.
+const CALL_STACK: usize = 1 << 20;
+
+/// Of a memory that goes back to the pool, the part that is cleared by writing instead of by the kernel.
+const KEEP_RESIDENT: usize = 1 << 20;
+
+/// Frames of a backtrace that are kept; a fault text shows the first of them.
+const BACKTRACE_FRAMES: usize = 16;
+
+/// What can be tuned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineSettings {
+    /// Instances that may live at the same time.
+    pub live_instances: u32,
+    /// Time between two ticks.
+    pub tick: Duration,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        Self { live_instances: DEFAULT_LIVE_INSTANCES, tick: DEFAULT_TICK }
+    }
+}
+
+/// Why there is no engine.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// wasmtime refused.
+    #[error("the WebAssembly engine could not be started: {0:#}")]
+    Start(wasmtime::Error),
+    /// There is no clock.
+    #[error(transparent)]
+    Ticker(#[from] TickerError),
+}
+
+/// Why a call could not be given an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Saturated {
+    #[error("all {0} plugin instances of the host are in use")]
+    Host(u32),
+    #[error("the clock that stops runaway plugins stands still; restart the host")]
+    NoClock,
+}
+
+/// Engine, clock and the count of live instances.
+pub(crate) struct PluginEngine {
+    // The clock goes first, so that its thread is gone before the engine is.
+    ticker: Ticker,
+    engine: Engine,
+    live: Arc<Semaphore>,
+    live_limit: u32,
+}
+
+impl PluginEngine {
+    pub(crate) fn start(settings: EngineSettings) -> Result<Self, EngineError> {
+        let live_limit = settings.live_instances.clamp(1, 10_000);
+        let engine = build(live_limit)?;
+        let ticker = Ticker::start(engine.weak(), settings.tick.clamp(Duration::from_millis(1), Duration::from_millis(50)))?;
+        Ok(Self { ticker, engine, live: Arc::new(Semaphore::new(live_limit as usize)), live_limit })
+    }
+
+    pub(crate) fn wasmtime(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn tick(&self) -> Duration {
+        self.ticker.period()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn stop_clock(&self) {
+        self.ticker.stop();
+    }
+
+    /// Refuses if the clock stands still, after it had a moment to go on.
+    pub(crate) async fn require_clock(&self) -> Result<(), Saturated> {
+        if self.ticker.is_alive() {
+            return Ok(());
+        }
+        let patience = Instant::now() + REVIVAL;
+        while Instant::now() < patience {
+            tokio::time::sleep(self.tick()).await;
+            if self.ticker.is_alive() {
+                return Ok(());
+            }
+        }
+        Err(Saturated::NoClock)
+    }
+
+    /// A place in the pool, waited for until `deadline`.
+    pub(crate) async fn place(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, Saturated> {
+        if let Ok(place) = Arc::clone(&self.live).try_acquire_owned() {
+            return Ok(place);
+        }
+        match tokio::time::timeout_at(deadline, Arc::clone(&self.live).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(Saturated::Host(self.live_limit)),
+        }
+    }
+
+    /// Whether idle instances should be dropped rather than kept, so that they never fill the pool.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.live.available_permits() < (self.live_limit as usize).div_ceil(4)
+    }
+}
+
+/// Tries the full reservation first. A host with little address space (a container with a limit on virtual memory) gets smaller
+/// slots, and is told.
+fn build(live: u32) -> Result<Engine, EngineError> {
+    let full = config(live, RESERVATION, MAX_MEMORY_BYTES);
+    let error = match Engine::new(&full) {
+        Ok(engine) => return Ok(engine),
+        Err(error) => error,
+    };
+    tracing::warn!(
+        "address space is scarce: plugins get at most {} MiB of memory each and run slower; raise the limit on virtual memory \
+         (`ulimit -v`) to change that ({error:#})",
+        SCARCE_MEMORY_BYTES >> 20
+    );
+    Engine::new(&config(live, SCARCE_MEMORY_BYTES as u64, SCARCE_MEMORY_BYTES)).map_err(EngineError::Start)
+}
+
+fn config(live: u32, reservation: u64, memory_bytes: usize) -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        // Component-model async costs every call, and no interface of the contract uses it.
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        // Epochs stop a guest for a fifth of what fuel costs.
+        .consume_fuel(false)
+        .wasm_memory64(false)
+        .wasm_relaxed_simd(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false)
+        .max_wasm_stack(WASM_STACK)
+        .async_stack_size(CALL_STACK)
+        .async_stack_zeroing(true)
+        .memory_init_cow(true)
+        .memory_reservation(reservation)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(BACKTRACE_FRAMES))
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(live, memory_bytes)));
+    config
+}
+
+/// Sizes of the pool. Each live instance has a store of its own, so it needs one component, one stack, and as many core instances,
+/// memories and tables as components have on average; a component with more takes them from its neighbours.
+fn pool(live: u32, memory_bytes: usize) -> PoolingAllocationConfig {
+    let per_component = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(live)
+        .total_core_instances(live.saturating_mul(8))
+        .total_memories(live.saturating_mul(2))
+        .total_tables(live.saturating_mul(4))
+        .total_stacks(live)
+        .max_core_instances_per_component(per_component(CORE_INSTANCES))
+        .max_memories_per_component(per_component(MEMORIES))
+        .max_tables_per_component(per_component(TABLES))
+        .max_tables_per_module(per_component(TABLES))
+        .max_memories_per_module(per_component(MEMORIES))
+        .max_memory_size(memory_bytes)
+        .table_elements(TABLE_ELEMENTS)
+        .linear_memory_keep_resident(KEEP_RESIDENT)
+        .table_keep_resident(KEEP_RESIDENT)
+        .pagemap_scan(Enabled::Auto);
+    pool
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stopped_clock_refuses_calls_and_a_running_one_does_not() {
+        let engine = PluginEngine::start(EngineSettings::default()).unwrap();
+        engine.require_clock().await.unwrap();
+        engine.stop_clock();
+        while engine.ticker.is_alive() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(engine.require_clock().await, Err(Saturated::NoClock));
+    }
+
+    #[tokio::test]
+    async fn the_pool_has_as_many_places_as_it_says() {
+        let engine = PluginEngine::start(EngineSettings { live_instances: 2, ..EngineSettings::default() }).unwrap();
+        let deadline = Instant::now();
+        let first = engine.place(deadline).await.unwrap();
+        assert!(!engine.is_crowded());
+        let _second = engine.place(deadline).await.unwrap();
+        assert!(engine.is_crowded());
+        assert_eq!(engine.place(deadline).await.unwrap_err(), Saturated::Host(2));
+        drop(first);
+        assert!(engine.place(deadline).await.is_ok());
+    }
+
+    #[test]
+    fn scarce_address_space_still_gives_an_engine() {
+        Engine::new(&config(16, SCARCE_MEMORY_BYTES as u64, SCARCE_MEMORY_BYTES)).unwrap();
+    }
+}

@@ -1,0 +1,167 @@
+//! Instances of one plugin, and the edge over which every call goes: one deadline for instantiation, guest code and host calls, and an
+//! instance that is used again only after a clean return. A trap, a timeout, a panic of the host or a dropped call drops the store.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use domain::cancel::Cancel;
+use domain::ports::RunScope;
+use futures_util::FutureExt;
+use hooks::{Fault, FaultKind};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+use wasmtime::component::{Instance, InstancePre};
+use wasmtime::{Store, StoreContextMut, UpdateDeadline};
+
+use crate::engine::PluginEngine;
+use crate::export::Guests;
+use crate::fault::{Phase, of_guest, of_panic};
+use crate::guest_log::GuestLog;
+use crate::limits::HANDLES;
+use crate::manifest::Lifetime;
+use crate::state::{Call, PluginFacts, State, Stopped, stopped};
+
+/// A plugin that can be called.
+pub(crate) struct Plugin {
+    pub(crate) facts: Arc<PluginFacts>,
+    engine: Arc<PluginEngine>,
+    pre: InstancePre<State>,
+    lifetime: Lifetime,
+    /// Calls that may run at the same time.
+    calls: Semaphore,
+    /// Where a run keeps the instances of this plugin.
+    slot: u64,
+}
+
+/// One instance, in a store of its own.
+pub(crate) struct Live {
+    pub(crate) store: Store<State>,
+    pub(crate) instance: Instance,
+    pub(crate) guests: Guests,
+    // The log is finished, and the place given back, after the store is gone.
+    _log: LogEnd,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Writes what a call left in the log, on every way in which it ends.
+struct LogEnd(Arc<GuestLog>);
+
+impl Drop for LogEnd {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+impl Plugin {
+    pub(crate) fn new(
+        facts: Arc<PluginFacts>,
+        engine: Arc<PluginEngine>,
+        pre: InstancePre<State>,
+        lifetime: Lifetime,
+    ) -> Arc<Self> {
+        static NEXT_SLOT: AtomicU64 = AtomicU64::new(0);
+        let calls = Semaphore::new(facts.limits.max_instances);
+        let slot = NEXT_SLOT.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self { facts, engine, pre, lifetime, calls, slot })
+    }
+
+    pub(crate) fn pre(&self) -> &InstancePre<State> {
+        &self.pre
+    }
+
+    /// A turn to call the plugin, waited for until `deadline`.
+    pub(crate) async fn turn(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, Fault> {
+        if let Ok(turn) = self.calls.try_acquire() {
+            return Ok(turn);
+        }
+        let busy = || {
+            let text = format!(
+                "all {} calls that may run at the same time are busy (limits.maxInstances)",
+                self.facts.limits.max_instances
+            );
+            Fault::new(FaultKind::Limit, text)
+        };
+        tokio::time::timeout_at(deadline, self.calls.acquire()).await.map_err(|_| busy())?.map_err(|_| busy())
+    }
+
+    /// An instance that serves `call`: the run's, if it has a free one, else a new one.
+    pub(crate) async fn take(&self, run: Option<&RunScope>, call: Call, surface: &'static str) -> Result<Box<Live>, Fault> {
+        self.engine.require_clock().await?;
+        if let Some(kept) = self.keeper(run).and_then(|run| run.take(self.slot))
+            && let Ok(mut live) = kept.downcast::<Live>()
+        {
+            live.store.data_mut().begin(call, surface);
+            live.store.set_epoch_deadline(1);
+            return Ok(live);
+        }
+        self.start(call, surface).await
+    }
+
+    /// Gives an instance back after a clean return. Guest memory is a cache: when the pool fills up, idle instances go first.
+    pub(crate) fn give_back(&self, run: Option<&RunScope>, live: Box<Live>) {
+        live.store.data().log.finish();
+        if let Some(run) = self.keeper(run).filter(|_| !self.engine.is_crowded()) {
+            run.keep(self.slot, live);
+        }
+    }
+
+    /// Outside a run, and for plugins that want it so, no instance is kept.
+    fn keeper<'r>(&self, run: Option<&'r RunScope>) -> Option<&'r RunScope> {
+        run.filter(|_| self.lifetime != Lifetime::Call)
+    }
+
+    async fn start(&self, call: Call, surface: &'static str) -> Result<Box<Live>, Fault> {
+        let place = self.engine.place(call.deadline).await?;
+        let mut state = State::new(Arc::clone(&self.facts), Call::until(call.deadline, call.budget));
+        state.begin(call, surface);
+        let log = LogEnd(Arc::clone(&state.log));
+        let mut store = Store::new(self.engine.wasmtime(), state);
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(self.facts.limits.output_bytes);
+        store.set_max_component_handles(HANDLES);
+        store.epoch_deadline_callback(at_tick);
+        // Before instantiation: start functions are guest code.
+        store.set_epoch_deadline(1);
+        match self.pre.instantiate_async(&mut store).await {
+            Ok(instance) => Ok(Box::new(Live { store, instance, guests: Guests::default(), _log: log, _place: place })),
+            Err(error) => {
+                let refused = store.data_mut().limiter.take_refusal();
+                Err(of_guest(&error, refused, Phase::Start))
+            }
+        }
+    }
+}
+
+impl Live {
+    /// A fault of the guest during a call, told with what its limits kept from it.
+    pub(crate) fn fault(&mut self, error: &wasmtime::Error) -> Fault {
+        let refused = self.store.data_mut().limiter.take_refusal();
+        of_guest(error, refused, Phase::Call)
+    }
+}
+
+/// At each tick of the clock: the guest gives the thread back, or ends.
+fn at_tick(mut store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline> {
+    store.data_mut().call.check(Instant::now())?;
+    // tokio's own yield lets timers and sockets have their turn too.
+    Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+}
+
+/// The edge of every call: its deadline, its cancelling, and panics of the host.
+pub(crate) async fn at_the_edge<T>(
+    deadline: Instant,
+    budget: std::time::Duration,
+    cancel: Option<&Cancel>,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    // What the work holds when it panics is dropped with it, and nothing outside sees a half-done change.
+    let work = AssertUnwindSafe(work).catch_unwind();
+    let done = tokio::select! {
+        biased;
+        done = work => done.unwrap_or_else(|panic| Err(of_panic(&*panic)))?,
+        stopped = stopped(deadline, budget, cancel) => return Err(stopped.into()),
+    };
+    // An answer that comes too late does not count, however little (plugin-hooks 1.7).
+    if Instant::now() >= deadline { Err(Stopped::Deadline(budget).into()) } else { Ok(done) }
+}

@@ -1,0 +1,54 @@
+//! Helpers of this crate's tests.
+
+use std::io;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// What was logged, as text without times or colours.
+#[derive(Clone, Default)]
+pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Captured {
+    /// Logs of a piece of work.
+    pub(crate) fn during(work: impl FnOnce()) -> String {
+        let captured = Self::default();
+        tracing::subscriber::with_default(captured.subscriber(), work);
+        captured.text()
+    }
+
+    /// A subscriber that writes here.
+    pub(crate) fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + use<> {
+        tracing_subscriber::fmt()
+            .with_ansi(false)
+            .without_time()
+            .with_max_level(tracing::Level::TRACE)
+            .with_writer(self.clone())
+            .finish()
+    }
+
+    /// What was logged so far.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock()).into_owned()
+    }
+}
+
+impl io::Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Captured {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}

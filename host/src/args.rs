@@ -1,0 +1,251 @@
+//! The command line. Only its form: nothing here acts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+
+/// Runs AI agents whose plugins are sandboxed WebAssembly components.
+#[derive(Debug, Parser)]
+#[command(name = "creel", version, about, propagate_version = true, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Configuration file, instead of creel.json in the state directory.
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, env = "CREEL_CONFIG_PATH")]
+    pub config: Option<PathBuf>,
+
+    /// State directory, instead of ~/.creel.
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, env = "CREEL_STATE_DIR")]
+    pub state_dir: Option<PathBuf>,
+
+    /// Say more on stderr: once for information, twice for everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+const AFTER_HELP: &str = "Exit codes: 0 success, 1 the run failed, 2 wrong usage or input, 3 configuration, 4 plugin, 5 session busy, \
+6 run timed out, 70 internal fault, 130 interrupted.";
+
+/// Commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one turn of the agent.
+    Agent(AgentArgs),
+    /// See and manage plugins.
+    #[command(subcommand)]
+    Plugins(PluginsCommand),
+    /// Look at sessions and transcripts.
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
+    /// Check the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Play a scripted conversation in which every example plugin acts; no key, no network.
+    Demo(DemoArgs),
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Command {
+    /// Whether stdout must hold JSON and nothing else.
+    pub fn wants_json(&self) -> bool {
+        match self {
+            Self::Agent(args) => args.json,
+            Self::Plugins(command) => command.wants_json(),
+            Self::Sessions(command) => command.wants_json(),
+            Self::Config(ConfigCommand::Check { json }) => *json,
+            Self::Config(ConfigCommand::Schema) => true,
+            Self::Demo(args) => args.json,
+            Self::Completions { .. } => false,
+        }
+    }
+}
+
+/// `creel agent`.
+#[derive(Debug, Args)]
+pub struct AgentArgs {
+    /// The message.
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "message_file", required_unless_present = "message_file")]
+    pub message: Option<String>,
+
+    /// File that holds the message: UTF-8; `-` reads stdin.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub message_file: Option<PathBuf>,
+
+    /// Conversation, for example `agent:main:main`. A bare key is put below the agent.
+    #[arg(long, value_name = "KEY")]
+    pub session_key: Option<String>,
+
+    /// Begin a new transcript in that conversation.
+    #[arg(long)]
+    pub new_session: bool,
+
+    /// Agent to run; the default agent if left out.
+    #[arg(long, value_name = "ID")]
+    pub agent: Option<String>,
+
+    /// Model for this run, for example `offline/echo`.
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    pub model: Option<String>,
+
+    /// Thinking level for this run.
+    #[arg(long, value_name = "LEVEL")]
+    pub thinking: Option<String>,
+
+    /// Seconds that the run may take; 0: no limit.
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Directory with further plugins; may be given several times.
+    #[arg(long = "plugin-dir", value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    pub plugin_dirs: Vec<PathBuf>,
+}
+
+/// `creel plugins`.
+#[derive(Debug, Subcommand)]
+pub enum PluginsCommand {
+    /// List plugins with their state.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Directory with further plugins; may be given several times.
+        #[arg(long = "plugin-dir", value_name = "DIR", value_hint = ValueHint::AnyPath)]
+        plugin_dirs: Vec<PathBuf>,
+    },
+    /// Show what a plugin is, hooks into and asks for, without running any of its code.
+    Inspect {
+        /// A plugin's id, its directory, or its component file.
+        plugin: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a plugin as loading would, and compile it; runs none of its code.
+    Validate {
+        /// A plugin's directory or component file.
+        #[arg(value_hint = ValueHint::AnyPath)]
+        path: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write `plugins.entries.<id>.enabled: true` into the configuration.
+    Enable {
+        /// The plugin's id.
+        id: String,
+    },
+    /// Write `plugins.entries.<id>.enabled: false` into the configuration.
+    Disable {
+        /// The plugin's id.
+        id: String,
+    },
+    /// Put a manifest into its component, so that the plugin is one file.
+    Pack {
+        /// Directory that holds creel.plugin.json and the component.
+        #[arg(value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// File to write; `<id>.wasm` in the working directory if left out.
+        #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: Option<PathBuf>,
+    },
+}
+
+impl PluginsCommand {
+    fn wants_json(&self) -> bool {
+        matches!(self, Self::List { json: true, .. } | Self::Inspect { json: true, .. } | Self::Validate { json: true, .. })
+    }
+}
+
+/// `creel sessions`.
+#[derive(Debug, Subcommand)]
+pub enum SessionsCommand {
+    /// List conversations, newest change first.
+    List {
+        /// Only of this agent.
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the last rows of a transcript.
+    Show {
+        /// Session key or session id; the main session if left out.
+        session: Option<String>,
+        /// Agent that it belongs to.
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+        /// Rows to show.
+        #[arg(long, default_value_t = 50, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        tail: u32,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a whole transcript as JSON lines.
+    Export {
+        /// Session key or session id; the main session if left out.
+        session: Option<String>,
+        /// Agent that it belongs to.
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+        /// File to write; stdout if left out.
+        #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: Option<PathBuf>,
+    },
+}
+
+impl SessionsCommand {
+    fn wants_json(&self) -> bool {
+        matches!(self, Self::List { json: true, .. } | Self::Show { json: true, .. } | Self::Export { output: None, .. })
+    }
+}
+
+/// `creel config`.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Read the configuration and say what is wrong with it.
+    Check {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of the configuration.
+    Schema,
+}
+
+/// `creel demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Directory with the built example plugins.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, env = "CREEL_DEMO_PLUGINS")]
+    pub plugins: Option<PathBuf>,
+
+    /// Print the timeline as JSON.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Keep the scratch state and workspace, and say where they are.
+    #[arg(long)]
+    pub keep: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,196 @@
+//! `creel sessions list|show|export`.
+
+use std::path::Path;
+
+use domain::AgentId;
+use domain::message::{AgentMessage, ContentBlock};
+use domain::session::{SessionStore, TranscriptEvent, TranscriptRow};
+use jiff::Timestamp;
+use serde_json::json;
+use sessions::{ExportError, FoundSession, SqliteSessions, StateDir};
+
+use super::Context;
+use crate::args::SessionsCommand;
+use crate::exit::{Code, Failure};
+use crate::terminal::{Output, Table};
+
+/// Longest text of one row that `show` prints, in characters.
+const MAX_SHOWN_CHARS: usize = 2000;
+
+pub(super) async fn run(context: &Context, command: SessionsCommand, output: &Output) -> Result<Code, Failure> {
+    let store = SqliteSessions::new(StateDir::new(context.locations.state_dir()));
+    let result = match command {
+        SessionsCommand::List { agent, json } => list(&store, agent.as_deref(), json, output).await,
+        SessionsCommand::Show { session, agent, tail, json } => {
+            let agent = agent_of(context, agent.as_deref(), session.as_deref())?;
+            show(&store, &agent, session.as_deref(), tail, json, output).await
+        }
+        SessionsCommand::Export { session, agent, output: file } => {
+            let agent = agent_of(context, agent.as_deref(), session.as_deref())?;
+            export(&store, &agent, session.as_deref(), file.as_deref(), output).await
+        }
+    };
+    store.close().await;
+    result.map(|()| Code::Success)
+}
+
+/// The agent that is meant: the one named, the one in the key, or the default agent.
+fn agent_of(context: &Context, named: Option<&str>, session: Option<&str>) -> Result<AgentId, Failure> {
+    let in_key = session.and_then(|key| key.strip_prefix("agent:")).and_then(|rest| rest.split_once(':')).map(|(agent, _)| agent);
+    match named.or(in_key) {
+        Some(text) => AgentId::parse(text).map_err(|error| Failure::usage(error.to_string())),
+        None => Ok(context.loaded.config.default_agent()),
+    }
+}
+
+async fn find(store: &SqliteSessions, agent: &AgentId, session: Option<&str>) -> Result<FoundSession, Failure> {
+    let name = session.map_or_else(|| format!("agent:{agent}:main"), str::to_owned);
+    Ok(store.find(agent, &name).await?)
+}
+
+async fn list(store: &SqliteSessions, agent: Option<&str>, as_json: bool, output: &Output) -> Result<(), Failure> {
+    let agents = match agent {
+        Some(text) => vec![AgentId::parse(text).map_err(|error| Failure::usage(error.to_string()))?],
+        None => store.agent_ids().await?,
+    };
+    let mut all = Vec::new();
+    for agent in &agents {
+        all.extend(store.list(agent).await?);
+    }
+    all.sort_by_key(|session| std::cmp::Reverse(session.entry.updated_at));
+    if as_json {
+        let rows: Vec<_> = all
+            .iter()
+            .map(|session| json!({ "sessionKey": session.key.as_str(), "rows": session.rows, "entry": session.entry }))
+            .collect();
+        output.value(&rows);
+        return Ok(());
+    }
+    if all.is_empty() {
+        output.note("There are no sessions yet; `creel agent --message \"…\"` begins one.");
+        return Ok(());
+    }
+    let mut table = Table::new(&["session", "status", "rows", "tokens in/out", "changed"]);
+    for session in &all {
+        let entry = &session.entry;
+        let status = entry.status.map_or_else(|| "-".to_owned(), |status| format!("{status:?}").to_lowercase());
+        table.row([
+            session.key.to_string(),
+            status,
+            session.rows.to_string(),
+            format!("{}/{}", entry.input_tokens, entry.output_tokens),
+            when(entry.updated_at),
+        ]);
+    }
+    output.line(table.to_string());
+    Ok(())
+}
+
+async fn show(
+    store: &SqliteSessions,
+    agent: &AgentId,
+    session: Option<&str>,
+    rows: u32,
+    as_json: bool,
+    output: &Output,
+) -> Result<(), Failure> {
+    let found = find(store, agent, session).await?;
+    let tail = store.tail(agent, &found.session_id, rows as usize).await?;
+    if as_json {
+        output.value(&json!({
+            "sessionKey": found.key.as_str(), "sessionId": found.session_id, "hasEarlier": tail.has_earlier, "rows": tail.rows,
+        }));
+        return Ok(());
+    }
+    output.line(format!("{}  {}  since {}", found.key, found.session_id, when(found.created_at)));
+    if tail.has_earlier {
+        output.line(format!("… earlier rows are left out; --tail N shows more than {rows}"));
+    }
+    for row in &tail.rows {
+        output.line(describe(row, output));
+    }
+    Ok(())
+}
+
+fn describe(row: &TranscriptRow, output: &Output) -> String {
+    let (who, text) = match &row.event {
+        TranscriptEvent::Session { cwd, .. } => ("session".to_owned(), format!("begun in {cwd}")),
+        TranscriptEvent::Message { message } => (speaker(message), body(message)),
+        TranscriptEvent::CustomMessage { custom_type, content, .. } => (format!("note:{custom_type}"), content.clone()),
+        TranscriptEvent::Custom { custom_type, .. } => (format!("data:{custom_type}"), String::new()),
+        TranscriptEvent::ModelChange { provider, model_id } => ("model".to_owned(), format!("{provider}/{model_id}")),
+        TranscriptEvent::Unknown(value) => ("unknown".to_owned(), value["type"].as_str().unwrap_or_default().to_owned()),
+    };
+    let heading = output.style().bold().apply_to(format!("[{}] {who}", row.seq));
+    if text.is_empty() { heading.to_string() } else { format!("{heading}\n{}", indent(&cut(&text))) }
+}
+
+fn speaker(message: &AgentMessage) -> String {
+    match message {
+        AgentMessage::ToolResult(result) => {
+            format!("{} of {}", if result.is_error { "failed result" } else { "result" }, result.tool_name)
+        }
+        other => other.role().to_owned(),
+    }
+}
+
+fn body(message: &AgentMessage) -> String {
+    let lines: Vec<String> = message
+        .content()
+        .iter()
+        .map(|block| match block {
+            ContentBlock::Text(text) => text.text.clone(),
+            ContentBlock::Thinking(_) => "(reasoning)".to_owned(),
+            ContentBlock::Image(image) => format!("(picture, {})", image.mime_type),
+            ContentBlock::ToolCall(call) => format!("→ {} {}", call.name, call.arguments),
+            ContentBlock::Other(_) => "(unknown block)".to_owned(),
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// Stored text may hold anything, and this goes to a terminal.
+fn indent(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("  {}", hooks::fault::one_line(line, 8192))).collect();
+    lines.join("\n")
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((end, _)) => format!("{}\n… {} more characters", &text[..end], text[end..].chars().count()),
+        None => text.to_owned(),
+    }
+}
+
+fn when(ms: u64) -> String {
+    let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    time.map_or_else(|| "-".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
+}
+
+async fn export(
+    store: &SqliteSessions,
+    agent: &AgentId,
+    session: Option<&str>,
+    file: Option<&Path>,
+    output: &Output,
+) -> Result<(), Failure> {
+    let found = find(store, agent, session).await?;
+    let Some(path) = file else {
+        let mut stdout = tokio::io::stdout();
+        return finish(store.export(agent, &found.session_id, &mut stdout).await, "stdout").map(drop);
+    };
+    let opened = tokio::fs::OpenOptions::new().write(true).create_new(true).open(path).await;
+    let mut writer = opened.map_err(|error| {
+        Failure::usage(format!("{} cannot be created: {error}", path.display())).hint("an existing file is never overwritten")
+    })?;
+    let rows = finish(store.export(agent, &found.session_id, &mut writer).await, &path.display().to_string())?;
+    output.note(format!("{rows} rows of {} written to {}", found.session_id, path.display()));
+    Ok(())
+}
+
+fn finish(result: Result<u64, ExportError>, target: &str) -> Result<u64, Failure> {
+    result.map_err(|error| match error {
+        ExportError::Store(error) => error.into(),
+        ExportError::Write(error) => Failure::new(Code::RunFailed, format!("{target} cannot be written: {error}")),
+    })
+}

@@ -1,0 +1,124 @@
+//! Asks the person at the terminal. The question goes to stderr, the answer comes from stdin; an answer that is none of those offered is no
+//! decision, and no decision is a refusal.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::approval::{ApprovalDecision, ApprovalScope, Approver, PendingApproval, Review, Severity};
+use tokio::sync::Mutex;
+
+use super::{Output, TerminalView};
+
+/// A person at a terminal.
+pub struct TerminalApprover {
+    output: Output,
+    view: Arc<TerminalView>,
+    /// One question at a time, also when a batch asks several.
+    turn: Mutex<()>,
+}
+
+impl TerminalApprover {
+    /// Asks on the terminal that the view writes to.
+    pub fn new(output: Output, view: Arc<TerminalView>) -> Self {
+        Self { output, view, turn: Mutex::new(()) }
+    }
+
+    fn question(&self, pending: &PendingApproval) -> String {
+        let request = &pending.request;
+        let (word, style) = match request.severity {
+            Severity::Info => ("info", self.output.note_style().cyan()),
+            Severity::Warning => ("warning", self.output.note_style().yellow().bold()),
+            Severity::Critical => ("critical", self.output.note_style().red().bold()),
+        };
+        let mut text = format!(
+            "\n{} {}\n  {}\n  plugin {} · tool {} · call {}\n",
+            style.apply_to(format!("[{word}]")),
+            safe(&request.title),
+            safe(&request.description),
+            pending.plugin_id,
+            safe(&pending.tool_name),
+            safe(pending.call_id.as_str()),
+        );
+        if let Some(scope) = &request.scope {
+            text.push_str(&format!("  {}\n", safe(&describe(scope))));
+        }
+        let choices: Vec<&str> = request.offered.iter().map(|decision| choice(*decision)).collect();
+        text.push_str(&format!("  {} (within {} s): ", choices.join(", "), request.wait.as_secs()));
+        text
+    }
+}
+
+#[async_trait]
+impl Approver for TerminalApprover {
+    async fn review(&self, pending: &PendingApproval) -> Review {
+        let _turn = self.turn.lock().await;
+        self.view.pause().await;
+        let question = self.question(pending);
+        // The read cannot be taken back when the wait is over; its line is then thrown away with the task.
+        let line = tokio::task::spawn_blocking(move || {
+            let mut err = io::stderr().lock();
+            err.write_all(question.as_bytes())?;
+            err.flush()?;
+            drop(err);
+            let mut line = String::new();
+            io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line))
+        })
+        .await;
+        match line {
+            Ok(Ok(Some(line))) => match parse(&line) {
+                Some(decision) => Review::Decided { id: pending.id.clone(), decision },
+                None => Review::Unknown,
+            },
+            _ => Review::NoRoute,
+        }
+    }
+}
+
+fn choice(decision: ApprovalDecision) -> &'static str {
+    match decision {
+        ApprovalDecision::AllowOnce => "[o]nce",
+        ApprovalDecision::AllowAlways => "[a]lways",
+        ApprovalDecision::Deny => "[d]eny",
+    }
+}
+
+fn parse(line: &str) -> Option<ApprovalDecision> {
+    match line.trim().to_ascii_lowercase().as_str() {
+        "o" | "once" | "y" | "yes" => Some(ApprovalDecision::AllowOnce),
+        "a" | "always" => Some(ApprovalDecision::AllowAlways),
+        "d" | "deny" | "n" | "no" => Some(ApprovalDecision::Deny),
+        _ => None,
+    }
+}
+
+fn describe(scope: &ApprovalScope) -> String {
+    match scope {
+        ApprovalScope::MessageSend { target, recipient_count, recipients, external } => {
+            let circle = if *external { "outside" } else { "inside" };
+            format!("message to {target}, {recipient_count} recipients {circle} your circle: {}", recipients.join(", "))
+        }
+        ApprovalScope::Payment { amount, currency, target } => format!("payment of {amount} {currency} to {target}"),
+        ApprovalScope::ExternalPost { target, public } => {
+            format!("post to {target}, {}", if *public { "public" } else { "restricted" })
+        }
+    }
+}
+
+/// A plugin's words on one line, without anything that could move the cursor.
+fn safe(text: &str) -> String {
+    hooks::fault::one_line(text, 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_words_decide() {
+        assert_eq!(parse(" Once\n"), Some(ApprovalDecision::AllowOnce));
+        assert_eq!(parse("d"), Some(ApprovalDecision::Deny));
+        assert_eq!(parse(""), None);
+        assert_eq!(parse("sure"), None);
+    }
+}

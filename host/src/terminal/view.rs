@@ -1,0 +1,165 @@
+//! Shows a run while it works, and is its channel. Text is shown while the model speaks only if no plugin may still change or cancel it;
+//! otherwise nothing appears before the delivery hooks have passed it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use domain::event::{EventData, EventSink, RunEvent, ToolEvent};
+use domain::ports::{Channel, Outbound, SendFailure, SendResult};
+use serde_json::Value;
+
+use super::{Output, Printer, Spinner};
+
+/// Longest argument text that is shown beside a tool's name, in characters.
+const MAX_SHOWN_ARGUMENTS: usize = 120;
+
+/// The terminal as a channel.
+pub struct TerminalView {
+    output: Output,
+    printer: Printer,
+    /// Whether text may be shown before it is delivered.
+    preview: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    spinner: Option<Spinner>,
+    /// Text of the message that is being shown.
+    shown: String,
+    /// Whether the last thing on stdout was no line end.
+    open_line: bool,
+}
+
+impl TerminalView {
+    /// A view. `preview`: show text while the model speaks.
+    pub fn new(output: Output, printer: Printer, preview: bool) -> Arc<Self> {
+        Arc::new(Self { output, printer, preview: preview && !output.is_json(), state: Mutex::default() })
+    }
+
+    /// Shows that something is being waited for.
+    pub fn wait_for(&self, what: &str) {
+        let mut state = self.state();
+        match &state.spinner {
+            Some(spinner) => spinner.say(what),
+            None => state.spinner = Some(Spinner::start(&self.output, what)),
+        }
+    }
+
+    /// Takes the spinner away and waits until everything is on the terminal, so that something else may use it.
+    pub async fn pause(&self) {
+        {
+            let mut state = self.state();
+            state.spinner = None;
+            self.close_line(&mut state);
+        }
+        let _ = self.printer.barrier().await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close_line(&self, state: &mut State) {
+        if state.open_line {
+            self.printer.out("\n");
+            state.open_line = false;
+        }
+    }
+
+    fn show_delta(&self, text: &str, delta: &str) {
+        if !self.preview {
+            return;
+        }
+        let mut state = self.state();
+        state.spinner = None;
+        if text.len() == delta.len() {
+            self.close_line(&mut state);
+        }
+        state.shown = text.to_owned();
+        state.open_line = !delta.ends_with('\n');
+        self.printer.out(delta);
+    }
+
+    fn show_tool(&self, event: &ToolEvent) {
+        if self.output.is_json() {
+            return;
+        }
+        let mut state = self.state();
+        match event {
+            ToolEvent::Start { name, args, .. } => {
+                state.spinner = None;
+                self.close_line(&mut state);
+                let line = format!("· {name} {}", short(args));
+                self.printer.err(format!("{}\n", self.output.note_style().dim().apply_to(line)));
+                state.spinner = Some(Spinner::start(&self.output, format!("running {name}")));
+            }
+            ToolEvent::Update { .. } => {}
+            ToolEvent::Result { name, is_error, result, .. } => {
+                state.spinner = None;
+                if *is_error {
+                    let line = format!("  {name}: {}", hooks::fault::one_line(&first_text(result), 200));
+                    self.printer.err(format!("{}\n", self.output.note_style().yellow().apply_to(line)));
+                }
+                state.spinner = Some(Spinner::start(&self.output, "thinking"));
+            }
+        }
+    }
+}
+
+impl EventSink for TerminalView {
+    fn emit(&self, event: RunEvent) {
+        match &event.data {
+            EventData::Lifecycle(domain::event::Lifecycle::Start { .. }) => self.wait_for("thinking"),
+            EventData::Lifecycle(_) => self.state().spinner = None,
+            EventData::Assistant(chunk) => self.show_delta(&chunk.text, &chunk.delta),
+            EventData::Thinking(_) => {}
+            EventData::Tool(tool) => self.show_tool(tool),
+        }
+    }
+}
+
+#[async_trait]
+impl Channel for TerminalView {
+    fn id(&self) -> &str {
+        "terminal"
+    }
+
+    async fn send(&self, message: &Outbound) -> SendResult {
+        if self.output.is_json() {
+            return Ok(None);
+        }
+        {
+            let mut state = self.state();
+            state.spinner = None;
+            let already_shown = self.preview && state.shown.trim() == message.content.trim() && !state.shown.trim().is_empty();
+            self.close_line(&mut state);
+            if !already_shown {
+                let text = if message.is_error {
+                    self.output.style().red().apply_to(&message.content).to_string()
+                } else {
+                    message.content.clone()
+                };
+                self.printer.out(format!("{text}\n"));
+            }
+            for address in &message.media {
+                self.printer.out(format!("{address}\n"));
+            }
+            state.shown.clear();
+        }
+        let written = self.printer.barrier().await;
+        written.map(|()| None).map_err(|error| SendFailure(format!("stdout cannot be written: {error}")))
+    }
+}
+
+fn short(arguments: &Value) -> String {
+    let text = hooks::fault::one_line(&arguments.to_string(), 4096);
+    match text.char_indices().nth(MAX_SHOWN_ARGUMENTS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn first_text(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or("failed").to_owned()
+}

@@ -1,0 +1,246 @@
+//! From configuration to loaded plugins: what the operator said is handed to the plugin host in its own words.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::keys::{Capabilities, Grant, PluginEntry, PluginLimits};
+use config::{Config, Loaded as LoadedConfig, Locations};
+use domain::PluginId;
+use domain::ports::{PluginKv, SessionExtensions};
+use domain::tool::Tool;
+use hooks::access::Diagnostic;
+use hooks::budget::OperatorBudgets;
+use hooks::{HookId, Registry};
+use plugin_host::discovery::Sources;
+use plugin_host::enablement::Switches;
+use plugin_host::grant::{OperatorGrants, Quota};
+use plugin_host::manifest::RequestedLimits;
+use plugin_host::plan::{self, Plan, PluginReport, PluginSettings, PluginState, PluginsSettings};
+use plugin_host::{HostSettings, LoadProgress, LoadStep, PluginHost, Ports, ReadyPlugin};
+
+use super::Progress;
+use crate::exit::{Code, Failure};
+
+/// Names of built-in tools, which plugins cannot take.
+const RESERVED_TOOLS: [&str; 4] = ["read", "write", "edit", "exec"];
+
+/// What became of one plugin.
+#[derive(Debug, Clone)]
+pub struct PluginStatus {
+    /// Everything that is known of it; its state counts compilation too.
+    pub report: PluginReport,
+    /// Tools that it offers.
+    pub tools: Vec<String>,
+    /// How long it took to load; none: it was not loaded.
+    pub load_time: Option<Duration>,
+}
+
+/// Plugins of a host.
+pub(super) struct Loaded {
+    pub(super) registry: Arc<Registry>,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) statuses: Vec<PluginStatus>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// What loading needs.
+pub(super) struct Request<'a> {
+    pub(super) locations: &'a Locations,
+    pub(super) loaded: &'a LoadedConfig,
+    pub(super) workspace_dir: &'a Path,
+    pub(super) extra_dirs: Vec<PathBuf>,
+    pub(super) cache_dir: PathBuf,
+    pub(super) kv: Arc<dyn PluginKv>,
+    pub(super) extensions: Arc<dyn SessionExtensions>,
+    pub(super) progress: Option<Progress>,
+}
+
+/// Where plugins are looked for.
+pub fn sources(locations: &Locations, config: &Config, workspace_dir: &Path, extra_dirs: Vec<PathBuf>) -> Sources {
+    let bundled = std::env::current_exe().ok().and_then(|binary| Some(binary.parent()?.join("../share/creel/bundled")));
+    Sources {
+        load_paths: extra_dirs.into_iter().map(absolute).chain(locations.plugin_paths(config)).collect(),
+        installed: Some(locations.state_dir().join("plugins")),
+        bundled: bundled.filter(|dir| dir.is_dir()),
+        workspace: Some(workspace_dir.join("plugins")),
+    }
+}
+
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// What the operator said about plugins.
+pub fn settings(config: &Config) -> PluginsSettings {
+    let plugins = &config.plugins;
+    PluginsSettings {
+        switches: Switches {
+            enabled: plugins.enabled,
+            allow: plugins.allow.clone(),
+            deny: plugins.deny.clone(),
+            memory_slot: plugins.slots.memory.clone(),
+            context_engine_slot: plugins.slots.context_engine.clone(),
+        },
+        entries: plugins.entries.iter().map(|(id, entry)| (id.clone(), entry_settings(entry))).collect(),
+        configured_channels: BTreeSet::new(),
+        auto_enabled: BTreeSet::new(),
+    }
+}
+
+fn entry_settings(entry: &PluginEntry) -> PluginSettings {
+    PluginSettings {
+        enabled: entry.enabled,
+        config: entry.config.as_map().clone(),
+        grants: grants(&entry.capabilities),
+        limits: limits(&entry.limits),
+        required: entry.required,
+        allow_conversation: entry.hooks.allow_conversation_access,
+        allow_prompt_injection: entry.hooks.allow_prompt_injection,
+        budgets: OperatorBudgets {
+            by_hook: entry.hooks.timeouts.iter().map(|(hook, limit)| (hook.clone(), limit.get())).collect(),
+            all: entry.hooks.timeout_ms.map(|limit| limit.get()),
+        },
+    }
+}
+
+fn grants(capabilities: &Capabilities) -> OperatorGrants {
+    OperatorGrants {
+        kv: Grant::granted(capabilities.kv.as_ref()).map(|grant| Quota { max_bytes: grant.max_bytes.map(|bytes| bytes.get()) }),
+        session_extension: Grant::granted(capabilities.session_extension.as_ref())
+            .map(|grant| Quota { max_bytes: grant.max_bytes.map(|bytes| bytes.get()) }),
+    }
+}
+
+fn limits(limits: &PluginLimits) -> RequestedLimits {
+    RequestedLimits {
+        memory_bytes: limits.memory_bytes.map(|bytes| bytes.get()),
+        max_instances: limits.max_instances,
+        log_bytes_per_call: limits.log_bytes_per_call.map(|bytes| bytes.get()),
+        output_bytes: limits.output_bytes.map(|bytes| bytes.get()),
+    }
+}
+
+/// Finds plugins and plans, away from the async threads: components are read here.
+///
+/// # Errors
+/// When the work is lost, which is a fault of the host.
+pub async fn survey(sources: Sources, settings: PluginsSettings) -> Result<Plan, Failure> {
+    let surveyed = tokio::task::spawn_blocking(move || plan::survey(&sources, &settings)).await;
+    surveyed.map_err(|error| Failure::internal(format!("looking for plugins failed: {error}")))
+}
+
+pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
+    let Request { locations, loaded, workspace_dir, extra_dirs, cache_dir, kv, extensions, progress } = request;
+    let config = &loaded.config;
+    check_hook_names(loaded)?;
+    let plan = survey(sources(locations, config, workspace_dir, extra_dirs), settings(config)).await?;
+    for text in &plan.diagnostics {
+        tracing::warn!("{text}");
+    }
+    let ports = Ports { kv, session_extensions: extensions };
+    let mut loaded = compile(plan, cache_dir, ports, progress).await?;
+    refuse_unguarded(&loaded.statuses)?;
+    for status in &loaded.statuses {
+        if let PluginState::Failed(why) = &status.report.state {
+            tracing::error!("{}: {why}", name(&status.report));
+        }
+    }
+    for diagnostic in &loaded.diagnostics {
+        tracing::warn!("{}", diagnostic.text);
+    }
+    loaded.statuses.shrink_to_fit();
+    Ok(loaded)
+}
+
+/// Names below `hooks.timeouts` are checked here, because only the catalogue knows them.
+fn check_hook_names(loaded: &LoadedConfig) -> Result<(), Failure> {
+    for (id, entry) in &loaded.config.plugins.entries {
+        for hook in entry.hooks.timeouts.keys().filter(|hook| HookId::from_name(hook).is_none()) {
+            let message = format!(
+                "{}: plugins.entries.{id}.hooks.timeouts.{hook}: there is no hook of this name; did you mean `{}`?",
+                loaded.path.display(),
+                HookId::nearest(hook)
+            );
+            return Err(Failure::new(Code::Config, message));
+        }
+    }
+    Ok(())
+}
+
+/// Compiles what was planned and links it.
+///
+/// # Errors
+/// When there is no engine. A plugin that does not compile is in its status.
+async fn compile(plan: Plan, cache_dir: PathBuf, ports: Ports, progress: Option<Progress>) -> Result<Loaded, Failure> {
+    let settings = HostSettings {
+        cache_directory: Some(cache_dir),
+        reserved_tools: RESERVED_TOOLS.iter().map(|name| (*name).to_owned()).collect(),
+        progress: progress.map(steps),
+        ..HostSettings::default()
+    };
+    let mut diagnostics: Vec<Diagnostic> = plan.plugins.iter().flat_map(|plugin| plugin.diagnostics.clone()).collect();
+    let ready: Vec<ReadyPlugin> = plan.plugins.into_iter().map(ReadyPlugin::from).collect();
+    let started = PluginHost::start(settings, ready, &ports).await;
+    let loaded = started.map_err(|error| Failure::new(Code::Plugin, error.to_string()))?;
+    diagnostics.extend(loaded.diagnostics);
+    let mut statuses: Vec<PluginStatus> =
+        plan.reports.into_iter().map(|report| PluginStatus { report, tools: Vec::new(), load_time: None }).collect();
+    for compiled in loaded.reports {
+        let Some(status) = statuses.iter_mut().find(|status| is(&status.report, &compiled.plugin)) else { continue };
+        status.tools = compiled.tools;
+        status.load_time = Some(compiled.elapsed);
+        if let Some(error) = compiled.error {
+            status.report.state = PluginState::Failed(error.to_string());
+        }
+    }
+    Ok(Loaded { registry: Arc::new(loaded.registry), tools: loaded.tools, statuses, diagnostics })
+}
+
+fn is(report: &PluginReport, plugin: &PluginId) -> bool {
+    report.id.as_ref() == Some(plugin) && report.state == PluginState::Loaded
+}
+
+fn steps(progress: Progress) -> LoadProgress {
+    Arc::new(move |step| {
+        if let LoadStep::CompileStarted { plugin, bytes } = step {
+            progress(&format!("compiling {plugin} ({} kB)", bytes / 1000));
+        }
+    })
+}
+
+/// A required plugin that does not serve stops everything: the alternative would be to run unguarded.
+fn refuse_unguarded(statuses: &[PluginStatus]) -> Result<(), Failure> {
+    let unguarded = statuses.iter().find(|status| status.report.required && status.report.state != PluginState::Loaded);
+    let Some(status) = unguarded else { return Ok(()) };
+    let why = match &status.report.state {
+        PluginState::Loaded => return Ok(()),
+        PluginState::Disabled(why) | PluginState::Failed(why) => why,
+    };
+    let name = name(&status.report);
+    Err(Failure::new(Code::Plugin, format!("{name} is required and does not serve: {why}"))
+        .hint("mend it, or remove `required` from its entry to run without it"))
+}
+
+/// How a plugin is named in a sentence.
+pub fn name(report: &PluginReport) -> String {
+    match (&report.id, &report.place) {
+        (Some(id), _) => format!("plugin `{id}`"),
+        (None, Some(place)) => place.display().to_string(),
+        (None, None) => "a plugin".to_owned(),
+    }
+}
+
+/// Compiles one plugin by itself, as `creel plugins validate` does.
+///
+/// # Errors
+/// When there is no engine.
+pub async fn check(
+    plan: Plan,
+    cache_dir: PathBuf,
+    ports: Ports,
+    progress: Option<Progress>,
+) -> Result<Vec<PluginStatus>, Failure> {
+    compile(plan, cache_dir, ports, progress).await.map(|loaded| loaded.statuses)
+}

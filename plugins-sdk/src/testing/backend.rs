@@ -1,0 +1,130 @@
+//! The host behind a native build: the fake of the running test. The same functions as those of a component.
+
+use super::host::{LogRecord, with_current};
+use super::store::Store;
+use crate::bindings::host::creel::plugin::types::{ToolResult, TranscriptTail};
+use crate::error::HostError;
+use crate::host::invocation::Trace;
+use crate::host::log::Level;
+
+type Result<T> = std::result::Result<T, HostError>;
+
+pub(crate) fn log(level: Level, message: &str, fields: &[(String, String)]) {
+    with_current("log", |state| {
+        state.logs.push(LogRecord { level, message: message.to_owned(), fields: fields.to_vec() });
+    });
+}
+
+pub(crate) fn settings() -> String {
+    with_current("config", |state| state.settings.to_string())
+}
+
+pub(crate) fn is_cancelled() -> bool {
+    with_current("invocation::is_cancelled", |state| state.cancelled)
+}
+
+pub(crate) fn remaining_ms() -> u32 {
+    with_current("invocation::remaining", |state| u32::try_from(state.remaining.as_millis()).unwrap_or(u32::MAX))
+}
+
+pub(crate) fn depth() -> u32 {
+    with_current("invocation::depth", |state| state.depth)
+}
+
+pub(crate) fn trace() -> Option<Trace> {
+    with_current("invocation::trace", |state| state.trace.clone())
+}
+
+pub(crate) fn show_progress(partial: &ToolResult) {
+    with_current("progress::update", |state| state.progress.push(partial.clone()));
+}
+
+pub(crate) fn tool_allowed(name: &str) -> Result<bool> {
+    Ok(allowed_tools()?.iter().any(|tool| tool == name))
+}
+
+pub(crate) fn allowed_tools() -> Result<Vec<String>> {
+    with_current("tool_authority", |state| state.allowed_tools.clone())
+        .ok_or_else(|| HostError::Unavailable("there is no tool authority in this call".to_owned()))
+}
+
+pub(crate) fn authority_is_active() -> bool {
+    with_current("tool_authority::is_active", |state| state.allowed_tools.is_some())
+}
+
+pub(crate) fn ended_tail(max_messages: u32, max_bytes: u32) -> Result<TranscriptTail> {
+    let messages = with_current("ended_transcript::read_tail", |state| state.ended_transcript.clone())
+        .ok_or_else(|| HostError::Unavailable("no session has ended in this call".to_owned()))?;
+    if max_messages == 0 || max_bytes == 0 {
+        return Err(HostError::Invalid("both limits must be above 0".to_owned()));
+    }
+    let total = messages.len();
+    let mut bytes_left = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let mut tail: Vec<_> = messages
+        .into_iter()
+        .rev()
+        .take(usize::try_from(max_messages).unwrap_or(usize::MAX))
+        .take_while(|message| match bytes_left.checked_sub(message.len()) {
+            Some(left) => {
+                bytes_left = left;
+                true
+            }
+            None => false,
+        })
+        .collect();
+    tail.reverse();
+    Ok(TranscriptTail { truncated: tail.len() < total, messages: tail, total_messages: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
+pub(crate) fn kv_get(key: &str) -> Result<Option<Vec<u8>>> {
+    with_store("kv::get", |store| Ok(store.get(key).map(<[u8]>::to_vec)))
+}
+
+pub(crate) fn kv_set(key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<()> {
+    with_store("kv::set", |store| store.set(key, value, ttl_ms))
+}
+
+pub(crate) fn kv_delete(key: &str) -> Result<bool> {
+    with_store("kv::delete", |store| store.delete(key))
+}
+
+pub(crate) fn kv_list(prefix: &str, cursor: Option<&str>, limit: u32) -> Result<(Vec<String>, Option<String>)> {
+    with_store("kv::keys", |store| Ok(store.list(prefix, cursor, limit)))
+}
+
+pub(crate) fn kv_increment(key: &str, delta: i64) -> Result<i64> {
+    with_store("kv::increment", |store| store.increment(key, delta))
+}
+
+pub(crate) fn kv_compare_and_set(key: &str, expected: Option<&[u8]>, value: Option<&[u8]>) -> Result<bool> {
+    with_store("kv::compare_and_set", |store| store.compare_and_set(key, expected, value))
+}
+
+pub(crate) fn session_get(namespace: &str) -> Result<Option<String>> {
+    with_current("session::get", |state| match &state.session {
+        Some(values) => Ok(values.get(namespace).cloned()),
+        None => Err(no_session()),
+    })
+}
+
+pub(crate) fn session_set(namespace: &str, value: Option<&str>) -> Result<()> {
+    with_current("session::set", |state| {
+        let values = state.session.as_mut().ok_or_else(no_session)?;
+        match value {
+            Some(value) => values.insert(namespace.to_owned(), value.to_owned()),
+            None => values.remove(namespace),
+        };
+        Ok(())
+    })
+}
+
+fn with_store<T>(function: &str, ask: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+    with_current(function, |state| match &mut state.store {
+        Some(store) => ask(store),
+        None => Err(HostError::Denied("the test host was built without_kv".to_owned())),
+    })
+}
+
+fn no_session() -> HostError {
+    HostError::NotFound("the call belongs to no session".to_owned())
+}

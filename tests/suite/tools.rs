@@ -1,0 +1,261 @@
+//! `before_tool_call` and `after_tool_call` (plugin-hooks 4.8, 4.9), and tools that plugins offer (8).
+
+use domain::session::RunStatus;
+use domain::tool::ToolOutcome;
+use hooks::HookId;
+use hooks::record::HandlerOutcome;
+use serde_json::{Value, json};
+use system_tests::{Entry, Handler, Host, PROBE, Turn, World, call, on, say, tool};
+
+use crate::script;
+
+/// A handler of `before_tool_call` that answers.
+fn decides(priority: f64, answer: Value) -> Handler {
+    on("before_tool_call").priority(priority).answers(answer)
+}
+
+/// The model calls the probe once and then comes to an end.
+fn one_call(params: Value) -> [Turn; 2] {
+    [call(PROBE, params), say("done")]
+}
+
+fn is_blocked(host: &Host) -> bool {
+    host.executed().is_empty()
+}
+
+#[tokio::test]
+async fn hooks_017_a_block_is_terminal_and_its_reason_is_the_result() {
+    let host = World::new()
+        .plugin(script("guard").handler(decides(10.0, json!({ "block": true, "blockReason": "no" }))))
+        .plugin(script("spy").handler(on("before_tool_call")).recording(&["before_tool_call"]))
+        .turns(one_call(json!({ "a": 1 })))
+        .start()
+        .await;
+    host.say("go").await;
+    assert!(is_blocked(&host));
+    assert!(host.calls("spy", "before_tool_call").await.is_empty());
+    assert_eq!(host.order(HookId::BeforeToolCall), ["guard"]);
+
+    let results = host.tool_results().await;
+    let [result] = &results[..] else { panic!("one result: {results:?}") };
+    assert!(result.is_error);
+    assert_eq!(domain::message::text_of(&result.content), "no");
+    let details = result.details.as_ref().unwrap();
+    assert_eq!(details["status"], "blocked");
+    assert_eq!(details["deniedReason"], "plugin-before-tool-call");
+    assert_eq!(details["reason"], "no");
+    assert!(host.requests()[1].messages.iter().any(|message| message.text() == "no"));
+}
+
+#[tokio::test]
+async fn hooks_018_a_lower_false_lifts_no_block() {
+    let host = World::new()
+        .plugin(script("guard").handler(decides(10.0, json!({ "block": true }))))
+        .plugin(script("soft").handler(decides(0.0, json!({ "block": false }))))
+        .turns(one_call(json!({})))
+        .start()
+        .await;
+    host.say("go").await;
+    assert!(is_blocked(&host));
+}
+
+#[tokio::test]
+async fn hooks_019_false_and_nothing_are_no_decision() {
+    let host = World::new()
+        .plugin(script("soft").handler(decides(10.0, json!({ "block": false }))))
+        .plugin(script("silent").handler(on("before_tool_call")))
+        .turns(one_call(json!({ "a": 1, "b": "two" })))
+        .start()
+        .await;
+    host.say("go").await;
+    assert_eq!(host.executed(), [json!({ "a": 1, "b": "two" }).as_object().unwrap().clone()]);
+    assert_eq!(host.order(HookId::BeforeToolCall), ["soft", "silent"]);
+}
+
+#[tokio::test]
+async fn hooks_020_the_last_rewrite_is_laid_over_the_original_parameters() {
+    let host = World::new()
+        .plugin(script("high").handler(decides(10.0, json!({ "params": { "a": 9 } }))))
+        .plugin(
+            script("low").handler(decides(0.0, json!({ "params": { "b": 7 } }))).recording(&["before_tool_call"]),
+        )
+        .turns(one_call(json!({ "a": 1, "b": 2 })))
+        .start()
+        .await;
+    host.say("go").await;
+    assert_eq!(host.calls("low", "before_tool_call").await[0].json("params"), json!({ "a": 1, "b": 2 }));
+    assert_eq!(host.executed(), [json!({ "a": 1, "b": 7 }).as_object().unwrap().clone()]);
+}
+
+#[tokio::test]
+async fn hooks_027_a_trap_blocks_the_call_and_the_session_goes_on() {
+    let host = World::new()
+        .plugin(script("broken").handler(on("before_tool_call").priority(10.0).traps()))
+        .plugin(script("below").handler(on("before_tool_call")))
+        .turns([call(PROBE, json!({})), say("done"), say("still here")])
+        .start()
+        .await;
+    host.say("go").await;
+    assert!(is_blocked(&host));
+    assert_eq!(host.order(HookId::BeforeToolCall), ["broken"]);
+    let details = host.tool_results().await[0].details.clone().unwrap();
+    assert_eq!(details["deniedReason"], "plugin-before-tool-call");
+    let outcome = host.say("are you there").await;
+    assert_eq!(outcome.status, RunStatus::Done);
+    assert_eq!(host.sent(), ["done", "still here"]);
+}
+
+#[tokio::test]
+async fn hooks_028_a_matcher_limits_a_handler_to_its_tools() {
+    let world = World::new()
+        .plugin(script("exec-only").handler(on("before_tool_call").with("matcher", json!(["exec"]))))
+        .plugin(script("nothing").handler(on("before_tool_call").with("matcher", json!([]))))
+        .turns([
+            call("read", json!({ "path": "notes.txt" })),
+            call("exec", json!({ "command": "true" })),
+            say("done"),
+        ]);
+    let host = world.start().await;
+    std::fs::write(world.workspace().join("notes.txt"), "text").unwrap();
+    host.say("go").await;
+    assert_eq!(host.order(HookId::BeforeToolCall), ["exec-only"]);
+    let refused: Vec<String> = host.diagnostics().into_iter().filter(|text| text.contains("matcher is empty")).collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(refused[0].contains("`nothing`") && refused[0].contains("before_tool_call"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn hooks_029_observers_start_together_and_a_trap_changes_nothing() {
+    let slow = script("slow").handler(on("after_tool_call").priority(10.0).does(json!({ "sleepMs": 300 })));
+    let quick = || script("quick").recording(&["after_tool_call"]);
+    let host = World::new().plugin(slow).plugin(quick()).turns(one_call(json!({}))).start().await;
+    host.say("go").await;
+    // The second one was over while the first one still slept.
+    assert_eq!(host.order(HookId::AfterToolCall), ["quick", "slow"]);
+
+    let broken = script("broken").handler(on("after_tool_call").priority(10.0).traps());
+    let with_trap = World::new().plugin(broken).plugin(quick()).turns(one_call(json!({}))).start().await;
+    with_trap.say("go").await;
+    assert_eq!(with_trap.calls("quick", "after_tool_call").await.len(), 1);
+    assert_eq!(with_trap.sent(), host.sent());
+    assert_eq!(with_trap.tool_results().await[0].content, host.tool_results().await[0].content);
+}
+
+#[tokio::test]
+async fn hooks_062_after_a_call_observers_see_what_was_used_and_how_it_ended() {
+    let rewrites = on("before_tool_call").does_in_turn([
+        json!({ "answer": { "params": { "a": 9 } } }),
+        json!({ "answer": { "params": { "a": 9 } } }),
+        json!({ "answer": { "block": true, "blockReason": "not today" } }),
+    ]);
+    let host = World::new()
+        .plugin(script("guard").handler(rewrites))
+        .plugin(script("watcher").recording(&["after_tool_call"]))
+        .turns([
+            call(PROBE, json!({ "a": 1 })),
+            call(PROBE, json!({ "a": 1, "fails": "broken" })),
+            call(PROBE, json!({ "a": 1 })),
+            say("done"),
+        ])
+        .start()
+        .await;
+    host.say("go").await;
+
+    let calls = host.calls("watcher", "after_tool_call").await;
+    let ended = |outcome: &str| calls.iter().find(|call| call.event["outcome"] == outcome).unwrap();
+    assert_eq!(calls.len(), 3);
+
+    let ok = ended("Ok");
+    assert_eq!(ok.json("params"), json!({ "a": 9 }));
+    assert_eq!(ok.json("result")["content"][0]["text"], "probed");
+    assert!(ok.event["durationMs"].is_u64() && ok.event["error"].is_null());
+
+    let failed = ended("Failed");
+    assert_eq!(failed.json("params"), json!({ "a": 9, "fails": "broken" }));
+    assert!(failed.event["error"].as_str().unwrap().contains("broken"));
+
+    let blocked = ended("Blocked");
+    assert_eq!(blocked.json("result")["content"][0]["text"], "not today");
+    assert_eq!(blocked.json("result")["details"]["status"], "blocked");
+    assert!(blocked.event["durationMs"].is_null());
+    assert_eq!(ToolOutcome::Blocked, serde_json::from_value(json!("blocked")).unwrap());
+}
+
+#[tokio::test]
+async fn a_plugin_tool_goes_through_the_same_hooks_as_a_built_in_one() {
+    let host = World::new()
+        .plugin(script("dice").tool(tool("roll", "four")))
+        .plugin(script("watcher").handler(on("before_tool_call")).handler(on("tool_result_persist")))
+        .turns([call("roll", json!({})), say("a four")])
+        .start()
+        .await;
+    host.say("roll").await;
+    assert_eq!(host.tool_results().await[0].tool_name, "roll");
+    assert_eq!(host.transcript().await[2], "toolResult: four");
+    for hook in [HookId::BeforeToolCall, HookId::AfterToolCall, HookId::ToolResultPersist, HookId::BeforeMessageWrite] {
+        assert!(host.order(hook).contains(&"watcher".to_owned()), "{hook}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_traps_is_an_error_result_for_the_model() {
+    let broken = json!({ "name": "broken", "does": { "trap": true } });
+    let host = World::new()
+        .plugin(script("dice").tool(broken).tool(tool("roll", "four")))
+        .turns([call("broken", json!({})), call("roll", json!({})), say("done")])
+        .start()
+        .await;
+    let outcome = host.say("roll").await;
+    assert_eq!(outcome.status, RunStatus::Done);
+    let results = host.tool_results().await;
+    assert_eq!(results.iter().map(|result| result.is_error).collect::<Vec<_>>(), [true, false]);
+    assert!(domain::message::text_of(&results[0].content).contains("dice"), "{results:?}");
+}
+
+#[tokio::test]
+async fn tools_that_were_not_declared_or_clash_are_left_out() {
+    let plugin = script("dice")
+        .tool(tool("roll", "four"))
+        .tool(tool("exec", "mine now"))
+        .tool(tool("secret", "never"))
+        .manifest(json!({ "contracts": { "tools": ["roll", "exec"] } }));
+    let host = World::new().plugin(plugin).start().await;
+    host.say("hello").await;
+    let requests = host.requests();
+    let names: Vec<&str> = requests[0].tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(names.contains(&"roll") && !names.contains(&"secret"), "{names:?}");
+    assert_eq!(names.iter().filter(|name| **name == "exec").count(), 1);
+    let host_exec = requests[0].tools.iter().find(|tool| tool.name == "exec").unwrap();
+    assert!(!host_exec.description.contains("of a test"), "{host_exec:?}");
+}
+
+#[tokio::test]
+async fn an_optional_tool_is_hidden_until_the_operator_allows_it() {
+    let plugin = || script("dice").tool(json!({ "name": "roll", "optional": true, "does": { "answer": { "text": "four" } } }));
+    let offered = |host: &Host| host.requests()[0].tools.iter().any(|tool| tool.name == "roll");
+    let host = World::new().plugin(plugin()).start().await;
+    host.say("hello").await;
+    assert!(!offered(&host));
+    for allowed in ["roll", "dice", "group:plugins"] {
+        let world = World::new().plugin(plugin()).config(json!({ "tools": { "allow": [allowed] } }));
+        let host = world.start().await;
+        host.say("hello").await;
+        assert!(offered(&host), "{allowed}");
+        assert!(host.requests()[0].tools.iter().any(|tool| tool.name == "exec"), "{allowed} adds and does not replace");
+    }
+}
+
+#[tokio::test]
+async fn each_handler_call_is_recorded_with_its_decision() {
+    let host = World::new()
+        .plugin(script("guard").handler(decides(0.0, json!({ "block": true, "blockReason": "no" }))))
+        .turns(one_call(json!({})))
+        .start()
+        .await;
+    host.say("go").await;
+    let records = host.handled(HookId::BeforeToolCall);
+    assert!(matches!(&records[0].outcome, HandlerOutcome::Decided(text) if text.contains("no")), "{records:?}");
+    let asked = host.journal().position(|entry| matches!(entry, Entry::Handled(record) if record.hook == HookId::BeforeToolCall));
+    let second = host.journal().find(|entry| matches!(entry, Entry::Requested(_)).then_some(())).len();
+    assert!(asked.is_some() && second == 2);
+}
