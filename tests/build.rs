@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Names of the guests in a folder of sources: they are known also when nothing could be built.
+/// Names of the guests in a folder of sources: they are known also when nothing could be built. Those of benches are not for tests.
 fn names(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -51,6 +51,7 @@ fn names(folder: &Path) -> Result<Vec<String>> {
         let is_guest = path.extension().is_some_and(|extension| extension == "rs") || path.is_dir();
         names.extend(path.file_stem().filter(|_| is_guest).map(|name| name.to_string_lossy().into_owned()));
     }
+    names.retain(|name| !name.starts_with("bench_"));
     names.sort();
     Ok(names)
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
+use config::keys::ThinkingLevel;
 
 /// Runs AI agents whose plugins are sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
@@ -12,15 +14,15 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Configuration file, instead of creel.json in the state directory.
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, env = "CREEL_CONFIG_PATH")]
+    /// Configuration file, instead of CREEL_CONFIG_PATH or creel.json in the state directory.
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 
-    /// State directory, instead of ~/.creel.
-    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, env = "CREEL_STATE_DIR")]
+    /// State directory, instead of CREEL_STATE_DIR or ~/.creel.
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub state_dir: Option<PathBuf>,
 
-    /// Say more on stderr: once for information, twice for everything.
+    /// Say more on stderr: once for how things happen, twice for every step.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
@@ -68,9 +70,10 @@ impl Command {
 
 /// `creel agent`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").args(["message", "message_file"]).required(true))]
 pub struct AgentArgs {
     /// The message.
-    #[arg(short, long, value_name = "TEXT", conflicts_with = "message_file", required_unless_present = "message_file")]
+    #[arg(short, long, value_name = "TEXT")]
     pub message: Option<String>,
 
     /// File that holds the message: UTF-8; `-` reads stdin.
@@ -89,16 +92,16 @@ pub struct AgentArgs {
     #[arg(long, value_name = "ID")]
     pub agent: Option<String>,
 
-    /// Model for this run, for example `offline/echo`.
+    /// Model for this run, for example `offline/echo`, or an alias of one.
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub model: Option<String>,
 
     /// Thinking level for this run.
-    #[arg(long, value_name = "LEVEL")]
-    pub thinking: Option<String>,
+    #[arg(long, value_name = "LEVEL", value_parser = thinking_levels())]
+    pub thinking: Option<ThinkingLevel>,
 
     /// Seconds that the run may take; 0: no limit.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<u64>,
 
     /// Print one JSON object instead of text.
@@ -108,6 +111,17 @@ pub struct AgentArgs {
     /// Directory with further plugins; may be given several times.
     #[arg(long = "plugin-dir", value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub plugin_dirs: Vec<PathBuf>,
+}
+
+fn thinking_levels() -> impl TypedValueParser<Value = ThinkingLevel> {
+    PossibleValuesParser::new(ThinkingLevel::ALL.map(ThinkingLevel::as_str)).try_map(|word| {
+        let level = ThinkingLevel::ALL.into_iter().find(|level| level.as_str() == word);
+        level.ok_or("no such level")
+    })
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a whole number of seconds, 0 for no limit".to_owned())
 }
 
 /// `creel plugins`.

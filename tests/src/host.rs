@@ -1,5 +1,6 @@
 //! A host that runs, and everything that a test can ask of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{AcceptedRun, RunOutcome, RunRequest};
@@ -10,12 +11,13 @@ use domain::model::ModelRequest;
 use domain::ports::{Outbound, PluginKv as _};
 use domain::session::{SessionEntry, SessionStore as _, TranscriptEvent, TranscriptRow};
 use domain::{AgentId, PluginId, SessionId, SessionKey};
-use hooks::HookId;
 use hooks::record::HandlerRecord;
+use hooks::{Dispatcher, HookId};
 use plugin_host::plan::PluginState;
 use serde_json::{Map, Value};
 
 use crate::calls;
+use crate::world::Dir;
 use crate::{Call, Entry, Journal, Log};
 
 /// Longest wait for observers: a bound for what hangs, never reached by a test that passes.
@@ -24,18 +26,26 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A host that runs.
 pub struct Host {
     running: Running,
+    hooks: Dispatcher,
     journal: Journal,
     log: Log,
+    /// Kept as long as the host works in it.
+    _dir: Arc<Dir>,
 }
 
 impl Host {
-    pub(crate) fn new(running: Running, journal: Journal, log: Log) -> Self {
-        Self { running, journal, log }
+    pub(crate) fn new(running: Running, hooks: Dispatcher, journal: Journal, log: Log, dir: Arc<Dir>) -> Self {
+        Self { running, hooks, journal, log, _dir: dir }
     }
 
     /// The host's parts.
     pub fn running(&self) -> &Running {
         &self.running
+    }
+
+    /// The handlers of all plugins.
+    pub fn hooks(&self) -> &Dispatcher {
+        &self.hooks
     }
 
     /// What the edges saw.

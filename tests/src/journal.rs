@@ -58,9 +58,10 @@ impl Journal {
         self.shared.entries.lock().iter().filter_map(look).collect()
     }
 
-    /// Place of the first entry that fits.
-    pub fn position(&self, mut fits: impl FnMut(&Entry) -> bool) -> Option<usize> {
-        self.shared.entries.lock().iter().position(&mut fits)
+    /// Places of the entries that fit.
+    pub fn places(&self, mut fits: impl FnMut(&Entry) -> bool) -> Vec<usize> {
+        let entries = self.shared.entries.lock();
+        entries.iter().enumerate().filter(|(_, entry)| fits(entry)).map(|(place, _)| place).collect()
     }
 
     /// Waits until an entry fits.

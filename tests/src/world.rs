@@ -22,11 +22,12 @@ use crate::probe::Probe;
 use crate::reviewer::Reviewer;
 use crate::{Answer, Guest, Host, Log, Plugin, Turn};
 
-/// A place to start hosts in. Everything in it goes when it is dropped; hosts that are started one after another find what the ones
-/// before them left.
+/// A place to start hosts in. Everything in it goes when it and its hosts are dropped; hosts that are started one after another find what
+/// the ones before them left.
 pub struct World {
-    dir: Dir,
+    dir: Arc<Dir>,
     plugins: Vec<Plugin>,
+    bundled: Vec<Plugin>,
     folders: Vec<(Guest, Value)>,
     turns: Vec<Turn>,
     models: BTreeMap<String, Vec<Turn>>,
@@ -38,7 +39,7 @@ pub struct World {
 }
 
 /// Where a world is.
-enum Dir {
+pub(crate) enum Dir {
     /// It goes with the world.
     Own(TempDir),
     /// Somebody else keeps it.
@@ -65,8 +66,9 @@ impl World {
     fn of(dir: Dir) -> Self {
         let log = Log::capture();
         Self {
-            dir,
+            dir: Arc::new(dir),
             plugins: Vec::new(),
+            bundled: Vec::new(),
             folders: Vec::new(),
             turns: Vec::new(),
             models: BTreeMap::new(),
@@ -85,10 +87,25 @@ impl World {
         self
     }
 
+    /// Adds a plugin that ships with the host and runs unless somebody says otherwise.
+    #[must_use]
+    pub fn bundled(mut self, plugin: Plugin) -> Self {
+        self.bundled.push(plugin.manifest(json!({ "enabledByDefault": true })));
+        self
+    }
+
     /// Adds an example plugin as it was built, with what the operator says about it.
     #[must_use]
     pub fn example(mut self, example: Guest, operator: Value) -> Self {
         self.folders.push((example, operator));
+        self
+    }
+
+    /// Changes what the operator says about a plugin: keys are replaced, objects merged. Counts from the next start on.
+    #[must_use]
+    pub fn operator(mut self, plugin: &str, change: Value) -> Self {
+        let known = self.plugins.iter_mut().find(|known| known.id() == plugin).expect("the world has the plugin");
+        *known = known.clone().operator(change);
         self
     }
 
@@ -184,6 +201,7 @@ impl World {
             aliases: self.aliases.clone(),
         };
         let options = HostOptions {
+            bundled_dir: Some(self.bundled_dir()),
             models: Some(Arc::new(models)),
             extra_tools: vec![Arc::new(Probe::new(journal.clone()))],
             records: Some(Arc::new(journal.clone())),
@@ -193,8 +211,9 @@ impl World {
         let prepared = wiring::prepare(options).await?;
         let channel = TestChannel { journal: journal.clone(), refuses: self.refuses.clone() };
         let reviewer = Reviewer { journal: journal.clone(), answers: Mutex::new(self.answers.iter().copied().collect()) };
+        let hooks = prepared.hooks().clone();
         let running = prepared.start(Arc::new(channel), Arc::new(reviewer), Arc::new(journal.clone()));
-        Ok(Host::new(running, journal, self.log.clone()))
+        Ok(Host::new(running, hooks, journal, self.log.clone(), Arc::clone(&self.dir)))
     }
 
     /// The folder of a plugin.
@@ -203,7 +222,7 @@ impl World {
     }
 
     fn root(&self) -> &Path {
-        match &self.dir {
+        match &*self.dir {
             Dir::Own(dir) => dir.path(),
             Dir::Kept(dir) => dir,
         }
@@ -211,6 +230,10 @@ impl World {
 
     fn plugins_dir(&self) -> PathBuf {
         self.root().join("plugins")
+    }
+
+    fn bundled_dir(&self) -> PathBuf {
+        self.root().join("bundled")
     }
 
     /// Where things are.
@@ -227,7 +250,10 @@ impl World {
         fs::create_dir_all(self.state_dir()).unwrap();
         let own = self.plugins.iter().map(|plugin| plugin.write(&self.plugins_dir()));
         let paths: Vec<PathBuf> = own.chain(self.folders.iter().map(|(example, _)| example.path().to_owned())).collect();
-        let own = self.plugins.iter().map(|plugin| (plugin.id(), plugin.operator_entry()));
+        for plugin in &self.bundled {
+            plugin.write(&self.bundled_dir());
+        }
+        let own = self.plugins.iter().chain(&self.bundled).map(|plugin| (plugin.id(), plugin.operator_entry()));
         let entries: BTreeMap<&str, &Value> =
             own.chain(self.folders.iter().map(|(example, operator)| (example.name(), operator))).collect();
         let model = if self.turns.is_empty() { "offline/echo" } else { "offline/script" };

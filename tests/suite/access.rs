@@ -29,6 +29,20 @@ async fn hooks_040_without_conversation_access_gated_hooks_are_missing() {
 }
 
 #[tokio::test]
+async fn hooks_041_a_bundled_plugin_has_access_until_it_is_taken_away() {
+    let ended = async |key: Value| {
+        let plugin = script("house").operator(json!({ "hooks": { "allowConversationAccess": key } }));
+        let host = World::new().bundled(plugin).turns([call("probe", json!({})), say("done")]).start().await;
+        host.say("go").await;
+        assert_eq!(host.order(HookId::BeforeToolCall), ["house"]);
+        let gated = [HookId::AgentEnd, HookId::LlmInput, HookId::BeforePromptBuild, HookId::BeforeModelResolve];
+        (gated.map(|hook| host.handled(hook).is_empty()), diagnostics(&host, &["allowConversationAccess"]).is_empty())
+    };
+    assert_eq!(ended(Value::Null).await, ([false; 4], true));
+    assert_eq!(ended(json!(false)).await, ([true; 4], false));
+}
+
+#[tokio::test]
 async fn hooks_042_without_prompt_access_only_the_model_part_of_the_old_hook_counts() {
     let plugin = script("pushy")
         .handler(on("before_agent_start").answers(json!({ "modelOverride": "m", "prependContext": "p" })))

@@ -30,9 +30,9 @@ fn hostile(handler: Handler) -> Plugin {
     script("hostile").handler(handler.priority(10.0)).operator(json!({ "hooks": { "timeoutMs": BUDGET_MS } }))
 }
 
-/// The one line about the hostile plugin.
+/// The one line of the host about the fault of the hostile plugin; what the plugin itself wrote to the log is its own.
 fn one_line(host: &Host, hook: &str, what: &str) -> String {
-    let lines = host.log().warnings(&["plugin=hostile", &format!("hook={hook}")]);
+    let lines = host.log().warnings(&["plugin handler failed", "plugin=hostile", &format!("hook={hook}")]);
     assert_eq!(lines.len(), 1, "{what}: {lines:?}");
     assert!(!lines[0].contains(['\n', '\u{1b}']), "{what}: {lines:?}");
     lines[0].clone()
@@ -61,8 +61,7 @@ async fn a_fail_closed_hook_blocks_in_each_case() {
 
 #[tokio::test]
 async fn the_gate_of_a_run_blocks_in_each_case() {
-    let malformed =
-        ("answers what does not parse", json!({ "answer": { "outcome": "block", "reason": "r", "metadata": "{" } }));
+    let malformed = ("answers what does not parse", json!({ "answer": { "outcome": "block", "reason": "r", "metadata": "{" } }));
     for (what, action) in misconduct().into_iter().chain([malformed]) {
         let host = World::new().plugin(hostile(on("before_agent_run").does(action))).turns([say("answer")]).start().await;
         host.say("my text").await;
@@ -111,9 +110,8 @@ async fn a_plugin_that_fails_in_its_start_function_blocks_only_where_it_guards()
 #[tokio::test]
 async fn hooks_043_the_budget_is_the_first_of_its_sources() {
     let handler = on("agent_end").with("timeoutMs", 1000).does(json!({ "sleepMs": 100 }));
-    let plugin = script("slow")
-        .handler(handler)
-        .operator(json!({ "hooks": { "timeoutMs": 2000, "timeouts": { "agent_end": 50 } } }));
+    let plugin =
+        script("slow").handler(handler).operator(json!({ "hooks": { "timeoutMs": 2000, "timeouts": { "agent_end": 50 } } }));
     let host = World::new().plugin(plugin).start().await;
     host.say("hello").await;
     let lines = host.log().warnings(&["plugin=slow", "hook=agent_end", "timeout"]);
@@ -163,7 +161,9 @@ async fn ten_turns(with_faulty: bool) -> Value {
     }
     let turn = || [call(PROBE, json!({ "says": "found" })), say("done")];
     let turns: [_; 20] = std::array::from_fn(|place| turn()[place % 2].clone());
-    let host = world.plugin(steady).turns(turns).start().await;
+    let world = world.plugin(steady).turns(turns);
+    let workspace = world.workspace().display().to_string();
+    let host = world.start().await;
     for number in 0..10 {
         host.say(&format!("turn {number}")).await;
     }
@@ -176,7 +176,7 @@ async fn ten_turns(with_faulty: bool) -> Value {
     }
     json!({
         "prompts": host.prompts(),
-        "systems": host.system_prompts(),
+        "systems": host.system_prompts().iter().map(|text| text.replace(&workspace, "/w")).collect::<Vec<_>>(),
         "executed": host.executed(),
         "results": results.iter().map(|result| text_of(&result.content)).collect::<Vec<_>>(),
         "transcript": host.transcript().await,
@@ -196,5 +196,8 @@ fn timeless(mut event: Value) -> Value {
 
 #[tokio::test]
 async fn hooks_056_a_plugin_that_traps_everywhere_changes_nothing_for_another() {
-    assert_eq!(ten_turns(true).await, ten_turns(false).await);
+    let (with, without) = (ten_turns(true).await, ten_turns(false).await);
+    for (what, found) in with.as_object().unwrap() {
+        assert_eq!(found, &without[what], "{what}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What happens when plugins are loaded: registrations, and the sentences about what cannot be used (plugin-hooks 1.1, 7).
 
 use std::fs;
+use std::path::Path;
 
 use hooks::HookId;
 use serde_json::json;
@@ -39,33 +40,50 @@ async fn hooks_075_entries_and_exports_make_the_registrations() {
 
     // Without entries: one registration, between the priorities 1 and -1.
     let host = World::new()
-        .plugin(script("none"))
+        .plugin(script("bare"))
         .plugin(script("minus").handler(on("before_tool_call").priority(-1.0)))
         .plugin(script("plus").handler(on("before_tool_call").priority(1.0)))
         .turns(turns())
         .start()
         .await;
     host.say("go").await;
-    assert_eq!(host.order(HookId::BeforeToolCall), ["plus", "none", "minus"]);
+    assert_eq!(host.order(HookId::BeforeToolCall), ["plus", "bare", "minus"]);
 }
+
+/// Ways to spoil a component file.
+type Spoil = fn(&Path);
 
 #[tokio::test]
 async fn a_plugin_that_cannot_load_leaves_the_others_alone() {
-    let world = World::new().plugin(script("good").handler(on("before_tool_call"))).turns([call("probe", json!({})), say("done")]);
-    let world = world.plugin(script("broken"));
-    // The component is cut in half behind the back of the test's own writer.
-    let host = world
-        .start_after(|world| {
-            let file = world.plugin_folder("broken").join("broken.wasm");
-            let bytes = fs::read(&file).unwrap();
-            fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
-        })
-        .await
-        .unwrap();
+    let cut: Spoil = |file| {
+        let bytes = fs::read(file).unwrap();
+        fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+    };
+    let core_module: Spoil = |file| fs::write(file, b"\0asm\x01\0\0\0").unwrap();
+    let text: Spoil = |file| fs::write(file, "no component").unwrap();
+    let missing: Spoil = |file| fs::remove_file(file).unwrap();
+    for (spoil, hint) in [(cut, "broken.wasm"), (core_module, "module"), (text, "not WebAssembly"), (missing, "broken.wasm")] {
+        let world = World::new()
+            .plugin(script("broken").handler(on("before_tool_call").answers(json!({ "block": true }))))
+            .plugin(script("good").handler(on("before_tool_call")))
+            .turns([call("probe", json!({})), say("done")]);
+        let host = world.start_after(|world| spoil(&world.plugin_folder("broken").join("broken.wasm"))).await.unwrap();
+        host.say("go").await;
+        assert_eq!(host.order(HookId::BeforeToolCall), ["good"]);
+        let problem = host.problem("broken");
+        assert!(problem.contains(hint), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn of_two_plugins_with_one_id_the_first_serves_and_the_other_is_named() {
+    let first = script("twin").handler(on("message_sending").answers(json!({ "content": "from the first" })));
+    let second = Plugin::new("other", guests::HOOK_SCRIPT).manifest(json!({ "id": "twin" }));
+    let host = World::new().plugin(first).plugin(second).turns([say("o")]).start().await;
     host.say("go").await;
-    assert_eq!(host.order(HookId::BeforeToolCall), ["good"]);
-    let problem = host.problem("broken");
-    assert!(problem.contains("broken.wasm"), "{problem}");
+    assert_eq!(host.sent(), ["from the first"]);
+    let told = host.log().warnings(&["twin", "other"]);
+    assert_eq!(told.len(), 1, "{:?}", host.log());
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod env;
 mod examples;
 mod faults;
 mod finalize;
+mod install;
 mod load;
 mod message;
 mod model;

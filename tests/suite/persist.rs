@@ -95,11 +95,7 @@ async fn hooks_032_a_blocked_row_is_not_stored_and_the_tool_stays_done() {
 #[tokio::test]
 async fn hooks_065_what_is_stored_is_what_the_model_gets() {
     let masks = on("tool_result_persist").does(json!({ "replace": ["token=abc", "***"] }));
-    let host = World::new()
-        .plugin(script("masks").handler(masks))
-        .turns(probe_says("the token=abc is here"))
-        .start()
-        .await;
+    let host = World::new().plugin(script("masks").handler(masks)).turns(probe_says("the token=abc is here")).start().await;
     host.say("go").await;
 
     let stored = host.tool_results().await.remove(0);
@@ -178,8 +174,7 @@ async fn an_answer_that_changes_role_or_call_is_refused() {
 
 #[tokio::test]
 async fn a_required_plugin_that_cannot_check_a_prompt_withholds_it() {
-    let plugin: Plugin =
-        script("checker").handler(on("before_message_write").does_in_turn([json!({ "trap": true }), json!({})]));
+    let plugin: Plugin = script("checker").handler(on("before_message_write").does_in_turn([json!({ "trap": true }), json!({})]));
     let host = World::new().plugin(plugin.operator(json!({ "required": true }))).turns([say("done")]).start().await;
     let outcome = host.say("my secret").await;
     assert_eq!(outcome.status, RunStatus::Done);

@@ -24,10 +24,8 @@ fn offered(host: &Host, request: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn hooks_005_texts_join_in_execution_order() {
-    let world = pair(
-        json!({ "prependContext": "a", "appendContext": "x" }),
-        json!({ "prependContext": "b", "appendContext": "y" }),
-    );
+    let world =
+        pair(json!({ "prependContext": "a", "appendContext": "x" }), json!({ "prependContext": "b", "appendContext": "y" }));
     let host = world.start().await;
     host.say("hello").await;
     assert_eq!(host.prompts(), ["a\n\nb\n\nhello\n\nx\n\ny"]);
@@ -48,7 +46,7 @@ async fn hooks_007_tool_lists_intersect() {
     host.say("hello").await;
     assert_eq!(offered(&host, 0), ["exec"]);
 
-    let host = lists().plugin(script("none").handler(shapes(-1.0, json!({ "toolsAllow": [] })))).start().await;
+    let host = lists().plugin(script("nothing").handler(shapes(-1.0, json!({ "toolsAllow": [] })))).start().await;
     host.say("hello").await;
     assert_eq!(offered(&host, 0), [""; 0]);
 }

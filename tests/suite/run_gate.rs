@@ -89,5 +89,7 @@ async fn the_gate_sees_the_prompt_as_built() {
     let call = host.calls("gate", "before_agent_run").await.remove(0);
     assert_eq!(call.event["prompt"], "before\n\nmy text");
     assert_eq!(call.event["systemPrompt"], "S");
-    assert_eq!(call.json_list("messages"), [Value::Null; 0]);
+    let messages = call.json_list("messages");
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0]["content"][0]["text"], "before\n\nmy text");
 }

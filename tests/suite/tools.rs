@@ -5,7 +5,7 @@ use domain::tool::ToolOutcome;
 use hooks::HookId;
 use hooks::record::HandlerOutcome;
 use serde_json::{Value, json};
-use system_tests::{Entry, Handler, Host, PROBE, Turn, World, call, on, say, tool};
+use system_tests::{Handler, Host, PROBE, Turn, World, call, on, say, tool};
 
 use crate::script;
 
@@ -76,9 +76,7 @@ async fn hooks_019_false_and_nothing_are_no_decision() {
 async fn hooks_020_the_last_rewrite_is_laid_over_the_original_parameters() {
     let host = World::new()
         .plugin(script("high").handler(decides(10.0, json!({ "params": { "a": 9 } }))))
-        .plugin(
-            script("low").handler(decides(0.0, json!({ "params": { "b": 7 } }))).recording(&["before_tool_call"]),
-        )
+        .plugin(script("low").handler(decides(0.0, json!({ "params": { "b": 7 } }))).recording(&["before_tool_call"]))
         .turns(one_call(json!({ "a": 1, "b": 2 })))
         .start()
         .await;
@@ -110,11 +108,7 @@ async fn hooks_028_a_matcher_limits_a_handler_to_its_tools() {
     let world = World::new()
         .plugin(script("exec-only").handler(on("before_tool_call").with("matcher", json!(["exec"]))))
         .plugin(script("nothing").handler(on("before_tool_call").with("matcher", json!([]))))
-        .turns([
-            call("read", json!({ "path": "notes.txt" })),
-            call("exec", json!({ "command": "true" })),
-            say("done"),
-        ]);
+        .turns([call("read", json!({ "path": "notes.txt" })), call("exec", json!({ "command": "true" })), say("done")]);
     let host = world.start().await;
     std::fs::write(world.workspace().join("notes.txt"), "text").unwrap();
     host.say("go").await;
@@ -246,6 +240,48 @@ async fn an_optional_tool_is_hidden_until_the_operator_allows_it() {
 }
 
 #[tokio::test]
+async fn schemas_of_a_plugin_tool_are_checked_before_and_after_a_call() {
+    let parameters = json!({ "type": "object", "properties": { "sides": { "type": "integer" } }, "required": ["sides"] });
+    let plan = |name: &str, details: Value, schema: Value| {
+        let does = json!({ "answer": { "text": "four", "details": details } });
+        json!({ "name": name, "parameters": parameters, "outputSchema": schema, "does": does })
+    };
+    let dice = json!({ "type": "object", "required": ["dice"] });
+    let host = World::new()
+        .plugin(
+            script("dice")
+                .tool(plan("roll", json!({ "dice": [4] }), dice.clone()))
+                .tool(plan("lie", json!({ "cards": 1 }), dice))
+                .tool(plan("odd", json!({}), json!({ "type": "no such type" }))),
+        )
+        .turns([
+            call("roll", json!({ "sides": "many" }))
+                .and_call("roll", json!({ "sides": 6 }))
+                .and_call("lie", json!({ "sides": 6 }))
+                .and_call("odd", json!({ "sides": 6 })),
+            say("done"),
+        ])
+        .start()
+        .await;
+    host.say("roll").await;
+    let results = host.tool_results().await;
+    assert_eq!(results.iter().map(|result| result.is_error).collect::<Vec<_>>(), [true, false, true, true], "{results:?}");
+    assert_eq!(results[1].details, Some(json!({ "dice": [4] })));
+    for (place, hint) in [(0, "sides"), (2, "dice"), (3, "schema")] {
+        let text = domain::message::text_of(&results[place].content);
+        assert!(text.contains(hint), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_may_end_the_turn_after_its_batch() {
+    let ends = json!({ "name": "finish", "does": { "answer": { "text": "over", "terminate": true } } });
+    let host = World::new().plugin(script("a").tool(ends)).turns([call("finish", json!({}))]).start().await;
+    let outcome = host.say("go").await;
+    assert_eq!((outcome.status, host.requests().len()), (RunStatus::Done, 1));
+}
+
+#[tokio::test]
 async fn each_handler_call_is_recorded_with_its_decision() {
     let host = World::new()
         .plugin(script("guard").handler(decides(0.0, json!({ "block": true, "blockReason": "no" }))))
@@ -255,7 +291,5 @@ async fn each_handler_call_is_recorded_with_its_decision() {
     host.say("go").await;
     let records = host.handled(HookId::BeforeToolCall);
     assert!(matches!(&records[0].outcome, HandlerOutcome::Decided(text) if text.contains("no")), "{records:?}");
-    let asked = host.journal().position(|entry| matches!(entry, Entry::Handled(record) if record.hook == HookId::BeforeToolCall));
-    let second = host.journal().find(|entry| matches!(entry, Entry::Requested(_)).then_some(())).len();
-    assert!(asked.is_some() && second == 2);
+    assert_eq!(records[0].run_id, host.handled(HookId::AgentEnd)[0].run_id);
 }

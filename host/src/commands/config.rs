@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::args::ConfigCommand;
 use crate::exit::{Code, Failure};
 use crate::terminal::Output;
+use crate::wiring;
 
 pub(super) fn run(locations: &Locations, command: &ConfigCommand, output: &Output) -> Result<Code, Failure> {
     match command {
@@ -17,14 +18,13 @@ pub(super) fn run(locations: &Locations, command: &ConfigCommand, output: &Outpu
 
 fn check(locations: &Locations, as_json: bool, output: &Output) -> Result<(), Failure> {
     let loaded = config::load(locations).map_err(|errors| Failure::new(Code::Config, errors.to_string()))?;
+    wiring::check(&loaded)?;
     let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     if as_json {
         output.value(&json!({ "path": loaded.path, "existed": loaded.existed, "valid": true, "warnings": warnings }));
         return Ok(());
     }
-    for warning in &warnings {
-        output.note(format!("warning: {warning}"));
-    }
+    warnings.iter().for_each(|warning| output.warning(warning));
     let path = loaded.path.display();
     match loaded.existed {
         true => output.line(format!("{path} is valid.")),

@@ -1,5 +1,6 @@
 //! Configuration and places for a command.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use config::{Environment, Loaded, Locations};
@@ -19,13 +20,16 @@ pub struct Context {
 impl Context {
     /// Places only; the configuration is not read.
     pub(super) fn places(config: Option<PathBuf>, state_dir: Option<PathBuf>) -> Result<Locations, Failure> {
-        let overrides = [("CREEL_CONFIG_PATH", config), ("CREEL_STATE_DIR", state_dir)];
-        let overrides = overrides.into_iter().filter_map(|(name, path)| Some((name.to_owned(), path?.to_str()?.to_owned())));
-        let process = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let overrides = [("CREEL_CONFIG_PATH", "--config", config), ("CREEL_STATE_DIR", "--state-dir", state_dir)];
+        let mut variables = variables(std::env::vars_os())?;
+        for (name, option, path) in overrides {
+            let Some(path) = path else { continue };
+            variables.push((name.to_owned(), path.into_os_string().into_string().map_err(|path| not_utf8(option, &path))?));
+        }
         let directory = std::env::current_dir().map_err(|error| {
             Failure::usage(format!("the working directory cannot be used: {error}")).hint("change to a directory that exists")
         })?;
-        let environment = Environment::new(process.chain(overrides), directory);
+        let environment = Environment::new(variables, directory);
         Locations::resolve(&environment).map_err(|error| Failure::new(Code::Config, error.to_string()))
     }
 
@@ -40,10 +44,29 @@ impl Context {
         let loaded = config::load(&locations).map_err(|errors| {
             Failure::new(Code::Config, errors.to_string()).hint("`creel config schema` prints what the file may hold")
         })?;
-        logging::start(verbose, loaded.config.logging.level.as_str());
+        logging::start(verbose, loaded.config.logging.level);
         for warning in &loaded.warnings {
-            output.note(format!("warning: {warning}"));
+            output.warning(warning.to_string());
         }
         Ok(Self { locations, loaded })
     }
+}
+
+/// The environment. Foreign variables that are not UTF-8 are nobody's here; one of Creel's own must not be passed over, because the
+/// default would be used in its place.
+fn variables(process: impl Iterator<Item = (OsString, OsString)>) -> Result<Vec<(String, String)>, Failure> {
+    let mut variables = Vec::new();
+    for (name, value) in process {
+        let Ok(name) = name.into_string() else { continue };
+        match value.into_string() {
+            Ok(value) => variables.push((name, value)),
+            Err(value) if name.starts_with("CREEL_") || name == "HOME" => return Err(not_utf8(&name, &value)),
+            Err(_) => {}
+        }
+    }
+    Ok(variables)
+}
+
+fn not_utf8(name: &str, value: &OsString) -> Failure {
+    Failure::usage(format!("{name} is {value:?}, which is not UTF-8")).hint("use a path whose name is UTF-8")
 }

@@ -13,6 +13,7 @@ use crate::args::{Cli, Command};
 use crate::exit::{Code, Failure};
 use crate::terminal::Output;
 
+pub use agent::OBSERVER_GRACE;
 pub use context::Context;
 
 /// Runs one command.
@@ -21,8 +22,7 @@ pub use context::Context;
 /// A failure with its exit code, sentence and hints.
 pub async fn run(cli: Cli, output: &Output) -> Result<Code, Failure> {
     if let Command::Completions { shell } = cli.command {
-        clap_complete::generate(shell, &mut Cli::command(), "creel", &mut std::io::stdout());
-        return Ok(Code::Success);
+        return completions(shell, output);
     }
     if let Command::Config(command) = cli.command {
         return config::run(&Context::places(cli.config, cli.state_dir)?, &command, output);
@@ -37,4 +37,14 @@ pub async fn run(cli: Cli, output: &Output) -> Result<Code, Failure> {
         Command::Sessions(command) => sessions::run(&context, command, output).await,
         Command::Config(_) | Command::Demo(_) | Command::Completions { .. } => Ok(Code::Success),
     }
+}
+
+fn completions(shell: clap_complete::Shell, output: &Output) -> Result<Code, Failure> {
+    // Into memory first: writing to a closed pipe makes the generator panic.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "creel", &mut script);
+    let script =
+        String::from_utf8(script).map_err(|error| Failure::internal(format!("the completions are not UTF-8: {error}")))?;
+    output.text(script);
+    Ok(Code::Success)
 }

@@ -1,13 +1,15 @@
 //! `creel sessions list|show|export`.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use domain::AgentId;
 use domain::message::{AgentMessage, ContentBlock};
-use domain::session::{SessionStore, TranscriptEvent, TranscriptRow};
+use domain::session::{SessionStore, SessionSummary, TranscriptEvent, TranscriptRow};
 use jiff::Timestamp;
 use serde_json::json;
 use sessions::{ExportError, FoundSession, SqliteSessions, StateDir};
+use tokio::fs::File;
 
 use super::Context;
 use crate::args::SessionsCommand;
@@ -67,11 +69,17 @@ async fn list(store: &SqliteSessions, agent: Option<&str>, as_json: bool, output
         return Ok(());
     }
     if all.is_empty() {
-        output.note("There are no sessions yet; `creel agent --message \"…\"` begins one.");
+        let of = agent.map_or_else(String::new, |agent| format!(" of agent `{agent}`"));
+        output.note(format!("There are no sessions{of} yet; `creel agent --message \"…\"` begins one."));
         return Ok(());
     }
+    output.line(table(&all).to_string());
+    Ok(())
+}
+
+fn table(sessions: &[SessionSummary]) -> Table {
     let mut table = Table::new(&["session", "status", "rows", "tokens in/out", "changed"]);
-    for session in &all {
+    for session in sessions {
         let entry = &session.entry;
         let status = entry.status.map_or_else(|| "-".to_owned(), |status| format!("{status:?}").to_lowercase());
         table.row([
@@ -82,8 +90,7 @@ async fn list(store: &SqliteSessions, agent: Option<&str>, as_json: bool, output
             when(entry.updated_at),
         ]);
     }
-    output.line(table.to_string());
-    Ok(())
+    table
 }
 
 async fn show(
@@ -177,15 +184,32 @@ async fn export(
     let found = find(store, agent, session).await?;
     let Some(path) = file else {
         let mut stdout = tokio::io::stdout();
-        return finish(store.export(agent, &found.session_id, &mut stdout).await, "stdout").map(drop);
+        return match store.export(agent, &found.session_id, &mut stdout).await {
+            // A reader that went away (`| head`) is no error.
+            Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            result => finish(result, "stdout").map(drop),
+        };
     };
-    let opened = tokio::fs::OpenOptions::new().write(true).create_new(true).open(path).await;
-    let mut writer = opened.map_err(|error| {
-        Failure::usage(format!("{} cannot be created: {error}", path.display())).hint("an existing file is never overwritten")
-    })?;
-    let rows = finish(store.export(agent, &found.session_id, &mut writer).await, &path.display().to_string())?;
+    let mut writer = create(path).await?;
+    let exported = store.export(agent, &found.session_id, &mut writer).await;
+    if let Err(ExportError::Write(_)) = &exported {
+        // After a damaged row the file stays: the rows before it may be all that is left of a conversation.
+        let _ = tokio::fs::remove_file(path).await;
+    }
+    let rows = finish(exported, &path.display().to_string())?;
     output.note(format!("{rows} rows of {} written to {}", found.session_id, path.display()));
     Ok(())
+}
+
+async fn create(path: &Path) -> Result<File, Failure> {
+    let opened = tokio::fs::OpenOptions::new().write(true).create_new(true).open(path).await;
+    opened.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{} exists already, and an export never overwrites a file", path.display()))
+                .hint("name another file with --output")
+        }
+        _ => Failure::usage(format!("{} cannot be created: {error}", path.display())),
+    })
 }
 
 fn finish(result: Result<u64, ExportError>, target: &str) -> Result<u64, Failure> {

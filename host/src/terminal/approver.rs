@@ -10,6 +10,9 @@ use tokio::sync::Mutex;
 
 use super::{Output, TerminalView};
 
+/// Most lines of a description that are shown, so that the question stays in sight.
+const MAX_LINES: usize = 20;
+
 /// A person at a terminal.
 pub struct TerminalApprover {
     output: Output,
@@ -32,10 +35,10 @@ impl TerminalApprover {
             Severity::Critical => ("critical", self.output.note_style().red().bold()),
         };
         let mut text = format!(
-            "\n{} {}\n  {}\n  plugin {} · tool {} · call {}\n",
+            "\n{} {}\n{}  plugin {} · tool {} · call {}\n",
             style.apply_to(format!("[{word}]")),
             safe(&request.title),
-            safe(&request.description),
+            paragraph(&request.description),
             pending.plugin_id,
             safe(&pending.tool_name),
             safe(pending.call_id.as_str()),
@@ -105,6 +108,16 @@ fn describe(scope: &ApprovalScope) -> String {
     }
 }
 
+/// A plugin's words, line by line: a command that is to be run must be readable as it is. Too many lines are counted.
+fn paragraph(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(safe).filter(|line| !line.is_empty()).collect();
+    let mut shown: String = lines.iter().take(MAX_LINES).map(|line| format!("  {line}\n")).collect();
+    if lines.len() > MAX_LINES {
+        shown.push_str(&format!("  … {} more lines\n", lines.len() - MAX_LINES));
+    }
+    shown
+}
+
 /// A plugin's words on one line, without anything that could move the cursor.
 fn safe(text: &str) -> String {
     hooks::fault::one_line(text, 1024)
@@ -120,5 +133,13 @@ mod tests {
         assert_eq!(parse("d"), Some(ApprovalDecision::Deny));
         assert_eq!(parse(""), None);
         assert_eq!(parse("sure"), None);
+    }
+
+    #[test]
+    fn a_description_keeps_its_lines_up_to_a_limit() {
+        assert_eq!(paragraph("why\n\ngit push --force\u{1b}[1A\n"), "  why\n  git push --force\\u{1b}[1A\n");
+        let long = paragraph(&"x\n".repeat(MAX_LINES + 2));
+        assert_eq!(long.lines().count(), MAX_LINES + 1);
+        assert!(long.ends_with("  … 2 more lines\n"));
     }
 }

@@ -5,8 +5,10 @@ mod approver;
 mod printer;
 mod progress;
 mod table;
+mod text;
 mod view;
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -18,7 +20,9 @@ use crate::exit::{Code, Failure};
 pub use approver::TerminalApprover;
 pub use printer::Printer;
 pub use progress::Spinner;
+pub(crate) use progress::undisturbed;
 pub use table::Table;
+pub use text::bytes;
 pub use view::TerminalView;
 
 /// The two streams and what they can show.
@@ -33,13 +37,11 @@ pub struct Output {
 impl Output {
     /// Looks at the process: terminals, `NO_COLOR`, `TERM=dumb`.
     pub fn from_process(json: bool) -> Self {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
             json,
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
-            colour: !plain,
+            colour: colour_is_wanted(),
         }
     }
 
@@ -68,14 +70,48 @@ impl Output {
         Style::new().force_styling(self.colour && self.stderr_is_terminal)
     }
 
+    /// Words of a model as stdout can show them: as they are, or, on a terminal, without what would control it.
+    pub fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.stdout_is_terminal { text::harmless(text) } else { Cow::Borrowed(text) }
+    }
+
     /// Writes one line to stdout. A reader that went away (`| head`) is no error.
     pub fn line(&self, text: impl AsRef<str>) {
-        let _ = writeln!(io::stdout().lock(), "{}", text.as_ref());
+        self.text(format!("{}\n", text.as_ref()));
+    }
+
+    /// Writes text to stdout, as it is.
+    pub fn text(&self, text: impl AsRef<str>) {
+        undisturbed(|| {
+            let mut out = io::stdout().lock();
+            let _ = out.write_all(text.as_ref().as_bytes()).and_then(|()| out.flush());
+        });
     }
 
     /// Writes one line to stderr.
     pub fn note(&self, text: impl AsRef<str>) {
-        let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
+        undisturbed(|| {
+            let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
+        });
+    }
+
+    /// Tells an error on stderr.
+    pub fn error(&self, text: impl AsRef<str>) {
+        self.note(format!("{} {}", self.error_label(), text.as_ref()));
+    }
+
+    /// Tells on stderr what does not stop anything.
+    pub fn warning(&self, text: impl AsRef<str>) {
+        self.note(format!("{} {}", self.note_style().yellow().bold().apply_to("warning:"), text.as_ref()));
+    }
+
+    /// Tells on stderr what would help.
+    pub fn hint(&self, text: impl AsRef<str>) {
+        self.note(format!("  {} {}", self.note_style().cyan().apply_to("hint:"), text.as_ref()));
+    }
+
+    fn error_label(&self) -> String {
+        self.note_style().red().bold().apply_to("error:").to_string()
     }
 
     /// Writes one JSON value to stdout.
@@ -88,12 +124,8 @@ impl Output {
 
     /// Writes a failure to stderr (and, with `--json`, as an object to stdout) and gives its exit code.
     pub fn fail(&self, failure: &Failure) -> ExitCode {
-        let error = self.note_style().red().bold().apply_to("error:");
-        self.note(format!("{error} {}", failure.message));
-        for hint in &failure.hints {
-            let label = self.note_style().cyan().apply_to("hint:");
-            self.note(format!("  {label} {hint}"));
-        }
+        self.error(&failure.message);
+        failure.hints.iter().for_each(|hint| self.hint(hint));
         if self.json && failure.code != Code::Interrupted {
             self.value(&serde_json::json!({
                 "error": { "message": failure.message, "hints": failure.hints, "exitCode": failure.code as u8 },
@@ -101,4 +133,11 @@ impl Output {
         }
         failure.code.into()
     }
+}
+
+/// Whether the person wants colours and movement at all: neither `NO_COLOR` nor `TERM=dumb` is set.
+pub(crate) fn colour_is_wanted() -> bool {
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !is_refused && !is_dumb
 }

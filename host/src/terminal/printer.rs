@@ -6,6 +6,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use super::undisturbed;
+
 /// What to write.
 enum Job {
     Out(String),
@@ -71,17 +73,21 @@ fn write_all(queue: &mpsc::Receiver<Job>) {
     while let Ok(job) = queue.recv() {
         match job {
             Job::Out(text) => {
-                let mut out = io::stdout().lock();
-                if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                if let Err(error) = undisturbed(|| write(io::stdout().lock(), &text)) {
                     failed.get_or_insert(error.kind());
                 }
             }
             Job::Err(text) => {
-                let _ = io::stderr().lock().write_all(text.as_bytes());
+                let _ = undisturbed(|| write(io::stderr().lock(), &text));
             }
             Job::Barrier(done) => {
                 let _ = done.send(failed.map_or(Ok(()), |kind| Err(kind.into())));
             }
         }
     }
+}
+
+fn write(mut stream: impl Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
 }

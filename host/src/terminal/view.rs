@@ -29,6 +29,8 @@ struct State {
     shown: String,
     /// Whether the last thing on stdout was no line end.
     open_line: bool,
+    /// What was sent.
+    sent: Vec<Outbound>,
 }
 
 impl TerminalView {
@@ -56,6 +58,18 @@ impl TerminalView {
         let _ = self.printer.barrier().await;
     }
 
+    /// Says something about the run on stderr.
+    pub fn say(&self, text: &str) {
+        let mut state = self.state();
+        self.close_line(&mut state);
+        self.printer.err(format!("{text}\n"));
+    }
+
+    /// What was sent so far, as it went out.
+    pub fn take_sent(&self) -> Vec<Outbound> {
+        std::mem::take(&mut self.state().sent)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,7 +92,26 @@ impl TerminalView {
         }
         state.shown = text.to_owned();
         state.open_line = !delta.ends_with('\n');
-        self.printer.out(delta);
+        self.printer.out(self.output.shown(delta));
+    }
+
+    /// Prints what was not shown while the model spoke. Errors go to stderr: they are not what was asked for.
+    fn print(&self, message: &Outbound) {
+        let mut state = self.state();
+        state.spinner = None;
+        self.close_line(&mut state);
+        if message.is_error {
+            let text = super::text::harmless(&message.content);
+            return self.printer.err(format!("{} {text}\n", self.output.error_label()));
+        }
+        let was_shown = self.preview && !message.content.trim().is_empty() && state.shown.trim() == message.content.trim();
+        if !was_shown {
+            self.printer.out(format!("{}\n", self.output.shown(&message.content)));
+        }
+        for address in &message.media {
+            self.printer.out(format!("{}\n", self.output.shown(address)));
+        }
+        state.shown.clear();
     }
 
     fn show_tool(&self, event: &ToolEvent) {
@@ -126,29 +159,13 @@ impl Channel for TerminalView {
     }
 
     async fn send(&self, message: &Outbound) -> SendResult {
-        if self.output.is_json() {
-            return Ok(None);
+        if !self.output.is_json() {
+            self.print(message);
+            let written = self.printer.barrier().await;
+            written.map_err(|error| SendFailure(format!("stdout cannot be written: {error}")))?;
         }
-        {
-            let mut state = self.state();
-            state.spinner = None;
-            let already_shown = self.preview && state.shown.trim() == message.content.trim() && !state.shown.trim().is_empty();
-            self.close_line(&mut state);
-            if !already_shown {
-                let text = if message.is_error {
-                    self.output.style().red().apply_to(&message.content).to_string()
-                } else {
-                    message.content.clone()
-                };
-                self.printer.out(format!("{text}\n"));
-            }
-            for address in &message.media {
-                self.printer.out(format!("{address}\n"));
-            }
-            state.shown.clear();
-        }
-        let written = self.printer.barrier().await;
-        written.map(|()| None).map_err(|error| SendFailure(format!("stdout cannot be written: {error}")))
+        self.state().sent.push(message.clone());
+        Ok(None)
     }
 }
 

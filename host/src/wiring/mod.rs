@@ -15,7 +15,7 @@ use config::{Loaded, Locations};
 use domain::AgentId;
 use domain::approval::Approver;
 use domain::event::EventSink;
-use domain::model::{ModelRef, ModelRegistry};
+use domain::model::{InvalidModelRef, ModelRef, ModelRegistry};
 use domain::ports::{Channel, Clock, IdSource};
 use domain::tool::Tool;
 use hooks::access::Diagnostic;
@@ -42,6 +42,8 @@ pub struct HostOptions {
     pub agent_id: AgentId,
     /// Further directories with plugins.
     pub plugin_dirs: Vec<PathBuf>,
+    /// Directory of bundled plugins, instead of the one beside the binary.
+    pub bundled_dir: Option<PathBuf>,
     /// Providers instead of the configured ones.
     pub models: Option<Arc<dyn ModelRegistry>>,
     /// Tools beside the built-in ones and those of plugins.
@@ -66,6 +68,7 @@ impl HostOptions {
             loaded,
             agent_id,
             plugin_dirs: Vec::new(),
+            bundled_dir: None,
             models: None,
             extra_tools: Vec::new(),
             records: None,
@@ -115,8 +118,20 @@ pub struct Running {
 /// # Errors
 /// When the configuration cannot be served: an unknown agent, a workspace that cannot be used, a required plugin that does not load.
 pub async fn prepare(options: HostOptions) -> Result<Prepared, Failure> {
-    let HostOptions { locations, loaded, agent_id, plugin_dirs, models, extra_tools, records, clock, ids, cache_dir, progress } =
-        options;
+    let HostOptions {
+        locations,
+        loaded,
+        agent_id,
+        plugin_dirs,
+        bundled_dir,
+        models,
+        extra_tools,
+        records,
+        clock,
+        ids,
+        cache_dir,
+        progress,
+    } = options;
     let agent = loaded.config.agent(&agent_id).map_err(|error| Failure::new(Code::Config, error.to_string()))?;
     let workspace_dir =
         locations.workspace(&loaded.config, &agent_id).map_err(|error| Failure::new(Code::Config, error.to_string()))?;
@@ -129,6 +144,7 @@ pub async fn prepare(options: HostOptions) -> Result<Prepared, Failure> {
         loaded: &loaded,
         workspace_dir: &workspace_dir,
         extra_dirs: plugin_dirs,
+        bundled_dir,
         cache_dir: cache_dir.unwrap_or_else(|| locations.cache_dir()),
         kv: Arc::clone(&kv) as _,
         extensions: Arc::clone(&sessions) as _,
@@ -215,18 +231,36 @@ impl Running {
     }
 }
 
+/// Checks what the configuration cannot check by itself, because only other parts know the names: hooks and models.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(loaded: &Loaded) -> Result<(), Failure> {
+    plugins::check_hook_names(loaded)?;
+    for id in loaded.config.agent_ids() {
+        let agent = loaded.config.agent(&id).map_err(|error| Failure::new(Code::Config, error.to_string()))?;
+        default_model(loaded, agent.model.primary.as_deref())?;
+    }
+    Ok(())
+}
+
 /// The configured model, or the built-in one that echoes.
 fn default_model(loaded: &Loaded, configured: Option<&str>) -> Result<ModelRef, Failure> {
     let Some(text) = configured else { return Ok(ModelRef::new(models::OFFLINE_PROVIDER, "echo")) };
-    if let Ok(model) = ModelRef::parse(text) {
-        return Ok(model);
-    }
-    let aliased = loaded.config.agents.defaults.models.iter().find(|(_, entry)| entry.alias.as_deref() == Some(text));
-    let reference = aliased.map(|(reference, _)| reference.as_str()).unwrap_or(text);
-    ModelRef::parse(reference).map_err(|error| {
-        Failure::new(Code::Config, format!("agents.defaults.model: {error}"))
+    model_named(loaded, text).map_err(|error| {
+        Failure::new(Code::Config, format!("{}: the model of an agent: {error}", loaded.path.display()))
             .hint("or give the model an alias in agents.defaults.models and use that")
     })
+}
+
+/// The model that a text means: `provider/model`, or an alias that the configuration gives one.
+///
+/// # Errors
+/// When it is neither.
+pub fn model_named(loaded: &Loaded, text: &str) -> Result<ModelRef, InvalidModelRef> {
+    let is_meant = |alias: Option<&str>| alias.is_some_and(|alias| alias.eq_ignore_ascii_case(text.trim()));
+    let aliased = loaded.config.agents.defaults.models.iter().find(|(_, entry)| is_meant(entry.alias.as_deref()));
+    ModelRef::parse(aliased.map_or(text, |(reference, _)| reference))
 }
 
 fn system_time_zone() -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::keys::{Capabilities, Grant, PluginEntry, PluginLimits};
-use config::{Config, Loaded as LoadedConfig, Locations};
+use config::{Config, KeyPath, Loaded as LoadedConfig, Locations};
 use domain::PluginId;
 use domain::ports::{PluginKv, SessionExtensions};
 use domain::tool::Tool;
@@ -51,6 +51,7 @@ pub(super) struct Request<'a> {
     pub(super) loaded: &'a LoadedConfig,
     pub(super) workspace_dir: &'a Path,
     pub(super) extra_dirs: Vec<PathBuf>,
+    pub(super) bundled_dir: Option<PathBuf>,
     pub(super) cache_dir: PathBuf,
     pub(super) kv: Arc<dyn PluginKv>,
     pub(super) extensions: Arc<dyn SessionExtensions>,
@@ -132,10 +133,12 @@ pub async fn survey(sources: Sources, settings: PluginsSettings) -> Result<Plan,
 }
 
 pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
-    let Request { locations, loaded, workspace_dir, extra_dirs, cache_dir, kv, extensions, progress } = request;
+    let Request { locations, loaded, workspace_dir, extra_dirs, bundled_dir, cache_dir, kv, extensions, progress } = request;
     let config = &loaded.config;
     check_hook_names(loaded)?;
-    let plan = survey(sources(locations, config, workspace_dir, extra_dirs), settings(config)).await?;
+    let mut sources = sources(locations, config, workspace_dir, extra_dirs);
+    sources.bundled = bundled_dir.or(sources.bundled);
+    let plan = survey(sources, settings(config)).await?;
     for text in &plan.diagnostics {
         tracing::warn!("{text}");
     }
@@ -144,7 +147,7 @@ pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
     refuse_unguarded(&loaded.statuses)?;
     for status in &loaded.statuses {
         if let PluginState::Failed(why) = &status.report.state {
-            tracing::error!("{}: {why}", name(&status.report));
+            tracing::error!("{}", sentence(&status.report, why));
         }
     }
     for diagnostic in &loaded.diagnostics {
@@ -155,11 +158,13 @@ pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
 }
 
 /// Names below `hooks.timeouts` are checked here, because only the catalogue knows them.
-fn check_hook_names(loaded: &LoadedConfig) -> Result<(), Failure> {
+pub(super) fn check_hook_names(loaded: &LoadedConfig) -> Result<(), Failure> {
     for (id, entry) in &loaded.config.plugins.entries {
         for hook in entry.hooks.timeouts.keys().filter(|hook| HookId::from_name(hook).is_none()) {
+            let key = KeyPath::of("plugins.entries").key(id).key("hooks").key("timeouts").key(hook);
+            let position = loaded.position(&key).map_or_else(String::new, |position| format!(":{position}"));
             let message = format!(
-                "{}: plugins.entries.{id}.hooks.timeouts.{hook}: there is no hook of this name; did you mean `{}`?",
+                "{}{position}: {key}: there is no hook of this name; did you mean `{}`?",
                 loaded.path.display(),
                 HookId::nearest(hook)
             );
@@ -230,6 +235,11 @@ pub fn name(report: &PluginReport) -> String {
         (None, Some(place)) => place.display().to_string(),
         (None, None) => "a plugin".to_owned(),
     }
+}
+
+/// What is to be said about a plugin. Without an id the reason names the place itself.
+pub fn sentence(report: &PluginReport, why: &str) -> String {
+    if report.id.is_some() { format!("{}: {why}", name(report)) } else { why.to_owned() }
 }
 
 /// Compiles one plugin by itself, as `creel plugins validate` does.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::cancel::Cancel;
+use domain::message::ImageBlock;
 use domain::model::ModelRef;
 use domain::session::{OpenSession, OpenedSession};
 use domain::{RunId, SessionId, SessionKey};
@@ -22,6 +23,8 @@ use crate::{Agent, Shared};
 pub struct RunRequest {
     /// The text.
     pub message: String,
+    /// Pictures that came with it.
+    pub images: Vec<ImageBlock>,
     /// The conversation.
     pub session_key: SessionKey,
     /// Model for this run; none: the configured one.
@@ -45,6 +48,7 @@ impl RunRequest {
     pub fn new(message: impl Into<String>, session_key: SessionKey) -> Self {
         Self {
             message: message.into(),
+            images: Vec::new(),
             session_key,
             model: None,
             thinking: None,

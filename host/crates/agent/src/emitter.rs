@@ -66,3 +66,30 @@ impl Emitter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::test_support::{FakeClock, RecordedEvents};
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_emitted_after_the_end() {
+        let events = Arc::new(RecordedEvents::default());
+        let emitter = Emitter::new(
+            Arc::clone(&events) as _,
+            Arc::new(FakeClock::at(1)),
+            RunId::new("r"),
+            SessionKey::main(&AgentId::main()),
+            SessionId::new("s"),
+            AgentId::main(),
+        );
+        let end = || EventData::Lifecycle(Lifecycle::End { ended_at: 2, aborted: false, stop_reason: None });
+        emitter.emit(EventData::Lifecycle(Lifecycle::Start { started_at: 1 }));
+        for _ in 0..3 {
+            emitter.emit(end());
+        }
+        emitter.emit(EventData::Lifecycle(Lifecycle::Start { started_at: 3 }));
+        assert_eq!(events.all().iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2]);
+    }
+}

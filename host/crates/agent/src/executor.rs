@@ -69,7 +69,10 @@ pub(crate) async fn prepare(run: &RunState, call: &ToolCallBlock) -> Prepared {
     let refused = match caught(check(run, call)).await {
         Ok(Ok(ready)) => return Prepared::Ready(ready),
         Ok(Err(end)) => end,
-        Err(panic) => End::failed(fault(run, &call.name, &panic)),
+        Err(panic) => {
+            log_panic(run, &call.name, &panic);
+            End::failed(format!("the tool `{}` was not run: the host failed while it prepared the call", call.name))
+        }
     };
     Prepared::Ended(finish(run, call, refused))
 }
@@ -91,7 +94,11 @@ pub(crate) async fn execute(run: &RunState, ready: Ready) -> Ended {
     let spec = ready.tool.spec();
     let result = match stoppable(run.cancel(), caught(work)).await {
         Some(Ok(result)) => result,
-        Some(Err(panic)) => Err(ToolFailure::Failed(fault(run, &spec.name, &panic))),
+        Some(Err(panic)) => {
+            log_panic(run, &spec.name, &panic);
+            let text = format!("the tool `{}` failed inside the host; whether it did anything is not known", spec.name);
+            Err(ToolFailure::Failed(text))
+        }
         None => Err(ToolFailure::Aborted),
     };
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
@@ -105,9 +112,8 @@ pub(crate) async fn execute(run: &RunState, ready: Ready) -> Ended {
 }
 
 /// A panic is a fault of the host: the model hears that the call failed, operators hear why, and the run goes on.
-fn fault(run: &RunState, tool: &str, panic: &Panic) -> String {
+fn log_panic(run: &RunState, tool: &str, panic: &Panic) {
     tracing::error!(run = %run.run_id(), tool, "BUG: the host panicked in a tool call: {}", panic.0);
-    format!("the tool `{tool}` failed inside the host; whether it did anything is not known")
 }
 
 async fn check(run: &RunState, call: &ToolCallBlock) -> Result<Ready, End> {

@@ -1,11 +1,14 @@
 //! Which model a run uses (plugin-hooks 4.1, 4.3; runtime 6.9): the request or the configuration, then the overrides of plugins, for this
 //! run only. Nothing is stored.
 
+use domain::message::ImageBlock;
 use domain::model::ModelRef;
 use hooks::HookId;
 use hooks::catalogue::{BeforeAgentStart, BeforeModelResolve};
+use hooks::events::before_model_resolve::{Attachment, AttachmentKind};
 use hooks::events::{before_agent_start, before_model_resolve};
 
+use crate::accept::RunRequest;
 use crate::run::RunState;
 
 /// The model, and what the old combined hook said in its model phase.
@@ -17,15 +20,16 @@ pub(crate) struct Selection {
 }
 
 /// Asks the hooks of the model phase.
-pub(crate) async fn select(run: &RunState, prompt: &str, configured: ModelRef) -> Selection {
+pub(crate) async fn select(run: &RunState, request: &RunRequest, configured: ModelRef) -> Selection {
     let mut overrides = before_model_resolve::Answer::default();
     if run.hooks().has(HookId::BeforeModelResolve) {
-        let event = before_model_resolve::Event { prompt: prompt.to_owned(), attachments: Vec::new() };
+        let attachments = request.images.iter().map(attachment).collect();
+        let event = before_model_resolve::Event { prompt: request.message.clone(), attachments };
         if let Ok(dispatched) = run.hooks().decide::<BeforeModelResolve>(&event, &run.agent_context(), run.scope()).await {
             overrides = dispatched.decision;
         }
     }
-    let legacy = ask_legacy(run, prompt).await;
+    let legacy = ask_legacy(run, &request.message).await;
     if let Some(legacy) = &legacy {
         overrides = before_model_resolve::Answer {
             provider_override: overrides.provider_override.or_else(|| legacy.model.provider_override.clone()),
@@ -33,6 +37,10 @@ pub(crate) async fn select(run: &RunState, prompt: &str, configured: ModelRef) -
         };
     }
     Selection { model: apply(configured, overrides), legacy }
+}
+
+fn attachment(image: &ImageBlock) -> Attachment {
+    Attachment { kind: AttachmentKind::Image, mime_type: Some(image.mime_type.clone()) }
 }
 
 async fn ask_legacy(run: &RunState, prompt: &str) -> Option<before_agent_start::Decision> {

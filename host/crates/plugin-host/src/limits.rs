@@ -1,5 +1,5 @@
 //! How much a guest may use. Every limit is a named constant with its reason, or a field that an operator can set; nothing here
-//! counts, that is the work of [`limiter`](crate::limiter) and of the capabilities.
+//! counts, that is the work of `limiter` and of the capabilities.
 
 use std::time::Duration;
 

@@ -35,7 +35,7 @@ use timeline::Timeline;
 const OBSERVER_GRACE: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(args: &DemoArgs, verbose: u8, output: &Output) -> Result<Code, Failure> {
-    logging::start(verbose, "error");
+    logging::start(verbose, config::keys::LogLevel::Error);
     let plugins = plugin_dir(args.plugins.as_deref())?;
     let scratch = Scratch::create(args.keep)?;
     let show = Show {

@@ -40,7 +40,11 @@ impl Ending {
         };
         let status = status(&error);
         if status == RunStatus::Failed {
-            tracing::warn!(run = %run.run_id(), session = %run.session_key(), "the run failed: {error}");
+            // A target of its own: whoever tells the outcome to a person need not say it twice.
+            tracing::warn!(
+                target: "agent::run::failed",
+                run = %run.run_id(), session = %run.session_key(), "the run failed: {error}"
+            );
         }
         Self {
             status,

@@ -65,7 +65,7 @@ async fn open(run: &RunState, request: &RunRequest, progress: &mut Progress) -> 
         return Ok(Opening::Claimed(claim.reply.map(without_trust)));
     }
     let configured = request.model.clone().unwrap_or_else(|| run.settings().model.clone());
-    let selection = selection::select(run, &request.message, configured).await;
+    let selection = selection::select(run, request, configured).await;
     run.set_model(run.ports().models.resolve(&selection.model)?);
     let project = run.ports().prompt_sources.project_context().await.map_err(RunError::Workspace)?;
     own_session(run, progress).await?;
@@ -110,7 +110,7 @@ async fn talk(run: &RunState, request: &RunRequest, built: &BuiltPrompt, progres
     let resolved = run.model().ok_or_else(|| RunError::Panicked("the model was not resolved before the talk".to_owned()))?;
     let position = run.with_rows(<[_]>::len);
     let now = run.ports().clock.now_ms();
-    let prompt_row = append::append(run, AgentMessage::user(request.message.clone(), now)).await?;
+    let prompt_row = append::append(run, user_message(request, now)).await?;
     let turn = turn_text(built, prompt_row, position);
     let input = TurnInput {
         resolved,
@@ -121,6 +121,13 @@ async fn talk(run: &RunState, request: &RunRequest, built: &BuiltPrompt, progres
         prompt: &request.message,
     };
     turn::converse(run, &input, &mut progress.conversation).await
+}
+
+/// The message as it is stored: the text, then the pictures.
+fn user_message(request: &RunRequest, timestamp: u64) -> AgentMessage {
+    let pictures = request.images.iter().cloned().map(ContentBlock::Image);
+    let content = std::iter::once(ContentBlock::text(request.message.clone())).chain(pictures).collect();
+    AgentMessage::User(UserMessage { content, timestamp, extra: Map::new() })
 }
 
 fn turn_text(built: &BuiltPrompt, prompt_row: Option<String>, position: usize) -> TurnText {
@@ -153,7 +160,7 @@ async fn store_claim(
     progress: &mut Progress,
 ) -> Result<(), RunError> {
     let now = run.ports().clock.now_ms();
-    append::append(run, AgentMessage::user(request.message.clone(), now)).await?;
+    append::append(run, user_message(request, now)).await?;
     let mut extra = Map::new();
     extra.insert("origin".to_owned(), json!("before_agent_reply"));
     let row = AssistantMessage {

@@ -2,5 +2,13 @@
 //! the transcript, in the next request, in the event stream and in the channel.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod approvals;
+mod claims;
+mod delivery;
+mod exits;
+mod persist;
+mod stops;
+mod streams;
 mod support;
+mod tools;
 mod turns;

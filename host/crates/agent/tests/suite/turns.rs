@@ -5,7 +5,8 @@ use domain::model::ModelRef;
 use domain::session::TranscriptEvent;
 use hooks::catalogue as hook;
 use hooks::events::{
-    agent_turn_prepare, before_agent_finalize, before_agent_start, before_message_write, before_model_resolve, before_prompt_build,
+    agent_turn_prepare, before_agent_finalize, before_agent_start, before_message_write, before_model_resolve,
+    before_prompt_build,
 };
 use serde_json::{Value, json};
 
@@ -80,9 +81,10 @@ async fn every_hook_fires_in_its_place() {
 #[tokio::test]
 async fn a_turn_leaves_rows_and_requests_are_made_of_them() {
     let look = FakeTool::answering("look", "blue").with_result(|result| result.details = Some(json!({"nm": 470})));
-    let chat = Setup::new([calls([("c1", "look", json!({"at": "sky"}))]).after_saying("Let me look."), says("Blue."), says("Yes.")])
-        .tool(&look)
-        .chat();
+    let chat =
+        Setup::new([calls([("c1", "look", json!({"at": "sky"}))]).after_saying("Let me look."), says("Blue."), says("Yes.")])
+            .tool(&look)
+            .chat();
     let outcome = chat.user("What colour is the sky?").await;
     assert_eq!((outcome.model_calls, outcome.tool_calls), (2, 1));
     let turn = [
@@ -226,11 +228,8 @@ async fn a_plugin_asks_for_another_pass_until_its_budget_is_spent() {
     let chat = Setup::new([says("Draft."), says("Better.")])
         .plugin::<hook::BeforeAgentFinalize, _>("critic", 0.0, move |event, context, invocation| {
             watch(event, context, invocation);
-            let retry = before_agent_finalize::Retry {
-                instruction: "Give a source.".into(),
-                idempotency_key: None,
-                max_attempts: None,
-            };
+            let retry =
+                before_agent_finalize::Retry { instruction: "Give a source.".into(), idempotency_key: None, max_attempts: None };
             Some(before_agent_finalize::Answer {
                 action: Some(before_agent_finalize::Action::Revise),
                 reason: Some("No source.".into()),
@@ -259,7 +258,9 @@ async fn three_passes_are_the_most_and_finalize_beats_revise() {
         Some(before_agent_finalize::Answer { action, reason: Some(reason), retry: None })
     };
     let chat = Setup::new([says("1"), says("2"), says("3"), says("4")])
-        .plugin::<hook::BeforeAgentFinalize, _>("critic", 0.0, move |event, _, _| revise(format!("{:?}", event.last_assistant_message)))
+        .plugin::<hook::BeforeAgentFinalize, _>("critic", 0.0, move |event, _, _| {
+            revise(format!("{:?}", event.last_assistant_message))
+        })
         .chat();
     assert_eq!(chat.user("go").await.model_calls, 4);
     assert_eq!(chat.sent(), ["4"]);
@@ -345,16 +346,19 @@ async fn the_last_gate_sees_what_the_model_would_get() {
 async fn observers_of_model_calls_see_history_prompt_and_pictures_apart() {
     let (inputs, watch_inputs) = seen::<hook::LlmInput>();
     let (outputs, watch_outputs) = seen::<hook::LlmOutput>();
-    let picture = FakeTool::answering("draw", "here").with_result(|result| result.content.push(ContentBlock::image("QQ==", "image/png")));
+    let picture =
+        FakeTool::answering("draw", "here").with_result(|result| result.content.push(ContentBlock::image("QQ==", "image/png")));
     let chat = Setup::new([calls([("c1", "draw", json!({}))]).after_saying("Drawing.").usage(1, 2), says("A cat.")])
         .tool(&picture)
         .plugin::<hook::LlmInput, _>("w", 0.0, watch_inputs)
         .plugin::<hook::LlmOutput, _>("w", 0.0, watch_outputs)
         .chat();
-    chat.remembers_messages([json!({"role": "user", "content": "old"}), json!({"role": "assistant", "content": "answer"})]).await;
+    let old = json!([{"type": "text", "text": "old"}, {"type": "image", "data": "QQ==", "mimeType": "image/png"}]);
+    chat.remembers_messages([json!({"role": "user", "content": old}), json!({"role": "assistant", "content": "answer"})]).await;
     chat.user("Draw a cat").await;
     let inputs = inputs.lock().unwrap();
-    let shape: Vec<_> = inputs.iter().map(|input| (input.prompt.as_str(), input.history_messages.len(), input.images_count)).collect();
+    let shape: Vec<_> =
+        inputs.iter().map(|input| (input.prompt.as_str(), input.history_messages.len(), input.images_count)).collect();
     assert_eq!(shape, [("Draw a cat", 2, 0), ("Draw a cat", 5, 1)]);
     assert_eq!(inputs[0].tools.as_ref().map(|tools| tools.len()), Some(1));
     let outputs = outputs.lock().unwrap();

@@ -186,6 +186,10 @@ pub enum ThinkingLevel {
 }
 
 impl ThinkingLevel {
+    /// All levels.
+    pub const ALL: [Self; 9] =
+        [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Adaptive, Self::Max, Self::Ultra];
+
     /// The word in the file.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -51,11 +51,13 @@ impl Tree {
 }
 
 fn plugins(discovery: &Discovery) -> Vec<(&str, String)> {
-    let plugin = |found| match found {
-        &Found::Plugin(ref candidate) => Some((candidate.manifest.id.as_str(), candidate.component.display().to_string())),
-        Found::Failure(_) => None,
-    };
-    discovery.found.iter().filter_map(plugin).collect()
+    let mut plugins = Vec::new();
+    for found in &discovery.found {
+        if let Found::Plugin(candidate) = found {
+            plugins.push((candidate.manifest.id.as_str(), candidate.component.display().to_string()));
+        }
+    }
+    plugins
 }
 
 fn ids(discovery: &Discovery) -> Vec<&str> {

@@ -111,10 +111,19 @@ impl OpenedComponent {
 /// # Errors
 /// When it is not there, is no component, or holds the manifest of another plugin.
 pub fn open_component(candidate: &Candidate) -> Result<OpenedComponent, LoadError> {
-    let path = candidate.root.join(&candidate.component);
-    let bytes = Root::open(&candidate.root)?.read(&candidate.component, MAX_COMPONENT_BYTES)?;
+    let component = open_file(&candidate.root, &candidate.component)?;
+    compare_manifests(candidate, &component.bytes, &component.path)?;
+    Ok(component)
+}
+
+/// Reads a component whatever its manifest says, for somebody who only wants to look at it. `file` is relative to `directory`.
+///
+/// # Errors
+/// When it is not there, or is no component.
+pub fn open_file(directory: &Path, file: &Path) -> Result<OpenedComponent, LoadError> {
+    let path = directory.join(file);
+    let bytes = Root::open(directory)?.read(file, MAX_COMPONENT_BYTES)?;
     let inspection = inspect(&bytes).map_err(|cause| LoadError::Component { path: path.clone(), cause })?;
-    compare_manifests(candidate, &bytes, &path)?;
     let sha256 = Sha256::digest(&bytes).into();
     Ok(OpenedComponent { path, bytes: bytes.into(), sha256, inspection })
 }

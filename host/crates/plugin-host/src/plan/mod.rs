@@ -19,7 +19,7 @@ use crate::grant::{Grants, resolve};
 use crate::inspect::Inspection;
 use crate::manifest::{HandlerEntry, Lifetime, Manifest, RequestedLimits};
 
-pub use load::{LoadError, OpenedComponent, open_component};
+pub use load::{LoadError, OpenedComponent, open_component, open_file};
 pub use report::{PluginReport, PluginState};
 pub use settings::{PluginSettings, PluginsSettings};
 

@@ -10,8 +10,8 @@ mod keywords;
 use std::fmt;
 
 use domain::JsonText;
-use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::error::ValidationErrorKind;
+use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 

@@ -44,6 +44,7 @@ pub(crate) struct Setup {
     fake_channel: FakeChannel,
     channel: Option<Arc<dyn Channel>>,
     events: Option<Arc<dyn EventSink>>,
+    pub(crate) store: Arc<MemorySessions>,
     pub(crate) stop: Stop,
     pub(crate) journal: Journal,
 }
@@ -73,9 +74,16 @@ impl Setup {
             fake_channel: FakeChannel::default(),
             channel: None,
             events: None,
+            store: Arc::default(),
             stop: Stop::default(),
             journal: Journal::default(),
         }
+    }
+
+    /// One more turn of the model; for turns that need something of the setup.
+    pub(crate) fn turn(self, turn: Turn) -> Self {
+        self.model.push(turn);
+        self
     }
 
     pub(crate) fn tool(mut self, tool: &FakeTool) -> Self {
@@ -144,7 +152,7 @@ impl Setup {
     }
 
     pub(crate) fn chat(self) -> Chat {
-        let store = Arc::new(MemorySessions::default());
+        let store = self.store;
         let (channel, events) = (Arc::new(self.fake_channel), Arc::new(RecordedEvents::default()));
         let ports = AgentPorts {
             store: Arc::new(FaultyStore::new(Arc::clone(&store), self.faults)),
@@ -213,6 +221,7 @@ impl Chat {
 
     /// The session answers: whatever happened before, the next message is an ordinary one.
     pub(crate) async fn goes_on(&self) {
+        self.model.forget();
         self.model.push(super::says("Here I am."));
         let outcome = self.user("Are you still there?").await;
         assert_eq!(outcome.status, RunStatus::Done, "{:?}", outcome.error);
@@ -315,7 +324,8 @@ impl Chat {
     }
 
     pub(crate) async fn remembers_messages(&self, messages: impl IntoIterator<Item = serde_json::Value>) {
-        let events = messages.into_iter().map(|value| TranscriptEvent::Message { message: AgentMessage::from_value(value).unwrap() });
+        let events =
+            messages.into_iter().map(|value| TranscriptEvent::Message { message: AgentMessage::from_value(value).unwrap() });
         self.remembers(events).await;
     }
 

@@ -11,12 +11,13 @@ mod tools;
 
 pub(crate) use chat::{Chat, Setup, key};
 pub(crate) use model::{Turn, calls, fails, panics, says, says_in, says_nothing};
-pub(crate) use people::{Answer, Nothing, PanickingChannel, PanickingEvents, Sources};
-pub(crate) use plugins::{Point, Verdict, seen};
-pub(crate) use render::{event_line, line};
+pub(crate) use people::{Answer, NotesTheEnd, Nothing, PanickingChannel, PanickingEvents, Sources};
+pub(crate) use plugins::{Point, Seen, Verdict, seen};
+pub(crate) use render::line;
 pub(crate) use store::{Fault, Op};
 pub(crate) use tools::FakeTool;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::cancel::{Cancel, CancelReason};
@@ -51,16 +52,23 @@ impl Stop {
 
 /// Things that are under way, counted: each holds a [`Ticket`].
 #[derive(Clone, Default)]
-pub(crate) struct InFlight(Arc<()>);
+pub(crate) struct InFlight(Arc<AtomicUsize>);
 
-pub(crate) struct Ticket(#[allow(dead_code, reason = "it only counts")] Arc<()>);
+pub(crate) struct Ticket(Arc<AtomicUsize>);
 
 impl InFlight {
     pub(crate) fn ticket(&self) -> Ticket {
+        self.0.fetch_add(1, Ordering::SeqCst);
         Ticket(Arc::clone(&self.0))
     }
 
     pub(crate) fn count(&self) -> usize {
-        Arc::strong_count(&self.0) - 1
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -61,7 +61,8 @@ pub(crate) fn says_nothing() -> Turn {
 
 /// Wants tools.
 pub(crate) fn calls<const N: usize>(wanted: [(&str, &str, Value); N]) -> Turn {
-    let call = |(id, name, arguments): (&str, &str, Value)| Piece::Call(ContentBlock::tool_call(CallId::new(id), name, arguments));
+    let call =
+        |(id, name, arguments): (&str, &str, Value)| Piece::Call(ContentBlock::tool_call(CallId::new(id), name, arguments));
     Turn::new(wanted.map(call).into(), End::Done(StopReason::ToolUse))
 }
 
@@ -253,6 +254,11 @@ pub(crate) struct ScriptedModel {
 impl ScriptedModel {
     pub(crate) fn push(&self, turn: Turn) {
         self.turns.lock().unwrap().push_back(turn);
+    }
+
+    /// Forgets what was not played.
+    pub(crate) fn forget(&self) {
+        self.turns.lock().unwrap().clear();
     }
 
     pub(crate) fn requests(&self) -> Vec<ModelRequest> {

@@ -1,7 +1,7 @@
 //! The person who is asked, the ways out, the watcher of events and the workspace, well behaved and not.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::PromptSources;
@@ -9,10 +9,11 @@ use agent::ports::ProjectContext;
 use async_trait::async_trait;
 use domain::approval::{ApprovalDecision, Approver, PendingApproval, Review};
 use domain::cancel::CancelReason;
-use domain::event::{EventSink, RunEvent};
+use domain::event::{EventData, EventSink, Lifecycle, RunEvent};
 use domain::ports::{Channel, Outbound, SendResult};
+use domain::test_support::MemorySessions;
 
-use super::{InFlight, Stop};
+use super::{InFlight, Journal, Stop};
 
 /// What the person does when asked.
 pub(crate) enum Answer {
@@ -129,5 +130,20 @@ pub(crate) struct PanickingEvents;
 impl EventSink for PanickingEvents {
     fn emit(&self, _event: RunEvent) {
         panic!("the watcher has a fault")
+    }
+}
+
+/// A watcher that notes the terminal event, and whether the session is free at that moment.
+pub(crate) struct NotesTheEnd {
+    pub(crate) journal: Journal,
+    pub(crate) store: Arc<MemorySessions>,
+}
+
+impl EventSink for NotesTheEnd {
+    fn emit(&self, event: RunEvent) {
+        if matches!(event.data, EventData::Lifecycle(Lifecycle::End { .. } | Lifecycle::Error { .. })) {
+            let state = if self.store.writer(&event.session_key).is_none() { "free" } else { "owned" };
+            self.journal.note(format!("terminal event, session {state}"));
+        }
     }
 }

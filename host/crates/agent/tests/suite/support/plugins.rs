@@ -186,13 +186,17 @@ impl Plugins {
     }
 }
 
-/// A handler for a watching hook that keeps what it sees, and where it keeps it.
-pub(crate) fn seen<H>() -> (Arc<Mutex<Vec<H::Event>>>, impl Fn(&H::Event, &H::Context, &HookInvocation<'_>) -> Option<H::Answer>)
+/// What a handler has seen.
+pub(crate) type Seen<E> = Arc<Mutex<Vec<E>>>;
+
+/// A handler that keeps what it sees and has no opinion, and where it keeps it.
+#[allow(clippy::type_complexity, reason = "a closure has no shorter type")]
+pub(crate) fn seen<H>() -> (Seen<H::Event>, impl Fn(&H::Event, &H::Context, &HookInvocation<'_>) -> Option<H::Answer>)
 where
     H: Point,
     H::Event: Clone,
 {
-    let events: Arc<Mutex<Vec<H::Event>>> = Arc::default();
+    let events = Seen::default();
     let kept = Arc::clone(&events);
     let handler = move |event: &H::Event, _: &H::Context, _: &HookInvocation<'_>| {
         kept.lock().unwrap().push(event.clone());

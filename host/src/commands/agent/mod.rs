@@ -1,0 +1,73 @@
+//! `creel agent`: one turn in this process (agent-loop 2.2.3).
+
+mod interrupt;
+mod message;
+mod report;
+mod request;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::{RunOutcome, RunRequest};
+use domain::approval::{Approver, NobodyToAsk};
+use hooks::HookId;
+
+use super::{Context, plugins};
+use crate::args::AgentArgs;
+use crate::exit::{Code, Failure};
+use crate::terminal::{Output, Printer, Spinner, TerminalApprover, TerminalView};
+use crate::wiring::{self, HostOptions, Prepared, Running};
+use interrupt::Interrupts;
+
+/// How long a finished one-shot run waits for its observers (agent-loop 19.3).
+pub const OBSERVER_GRACE: Duration = Duration::from_secs(30);
+
+pub(super) async fn run(context: &Context, args: AgentArgs, output: &Output) -> Result<Code, Failure> {
+    let message = message::read(&args).await?;
+    let agent_id = request::choose_agent(context, &args)?;
+    let request = request::build(context, &args, &agent_id, message)?;
+    let mut interrupts = Interrupts::listen()?;
+    let spinner = Spinner::start(output, "loading plugins");
+    let options = HostOptions {
+        plugin_dirs: plugins::existing(args.plugin_dirs)?,
+        progress: Some(Box::new(move |text: &str| spinner.say(text))),
+        ..HostOptions::new(context.locations.clone(), context.loaded.clone(), agent_id)
+    };
+    let prepared = interrupts.unless(wiring::prepare(options)).await??;
+    let printer = Printer::start().map_err(|error| Failure::internal(format!("the printer cannot start: {error}")))?;
+    let view = TerminalView::new(*output, printer, may_preview(context, &prepared));
+    let approver: Arc<dyn Approver> =
+        if output.can_ask() { Arc::new(TerminalApprover::new(*output, Arc::clone(&view))) } else { Arc::new(NobodyToAsk) };
+    let running = prepared.start(Arc::clone(&view) as _, approver, Arc::clone(&view) as _);
+    let result = turn(&running, request, &mut interrupts, &view).await;
+    view.pause().await;
+    if interrupts.unless(running.close(OBSERVER_GRACE)).await.is_err() {
+        output.note("interrupted; plugins that still watched the run were not waited for");
+    }
+    let (outcome, sent) = (result?, view.take_sent());
+    if output.is_json() {
+        output.value(&report::as_json(&outcome, &sent));
+    }
+    Ok(report::finish(&outcome, &sent, output))
+}
+
+/// Whether text may be shown before it is delivered: not if a plugin may still change or cancel it, or the host puts something before it.
+fn may_preview(context: &Context, prepared: &Prepared) -> bool {
+    let is_prefixed = context.loaded.config.messages.response_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty());
+    !is_prefixed && !prepared.has_handlers(HookId::MessageSending) && !prepared.has_handlers(HookId::ReplyPayloadSending)
+}
+
+async fn turn(
+    running: &Running,
+    request: RunRequest,
+    interrupts: &mut Interrupts,
+    view: &TerminalView,
+) -> Result<RunOutcome, Failure> {
+    let accepted = interrupts.unless(running.agent.accept(request)).await?;
+    let accepted = accepted.map_err(|error| match error {
+        agent::error::AcceptError::EmptyMessage => Failure::usage(error.to_string()),
+        agent::error::AcceptError::Store(error) => error.into(),
+    })?;
+    let asked = || view.say("stopping; interrupt again to stop at once");
+    Ok(interrupts.run(accepted, asked).await)
+}
