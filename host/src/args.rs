@@ -15,17 +15,20 @@ pub struct Cli {
     pub command: Command,
 
     /// Configuration file, instead of CREEL_CONFIG_PATH or creel.json in the state directory.
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = EVERYWHERE)]
     pub config: Option<PathBuf>,
 
     /// State directory, instead of CREEL_STATE_DIR or ~/.creel.
-    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = EVERYWHERE)]
     pub state_dir: Option<PathBuf>,
 
     /// Say more on stderr: once for how things happen, twice for every step.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = EVERYWHERE)]
     pub verbose: u8,
 }
+
+/// Heading of the options that every command has.
+const EVERYWHERE: &str = "Everywhere";
 
 const AFTER_HELP: &str = "Exit codes: 0 success, 1 the run failed, 2 wrong usage or input, 3 configuration, 4 plugin, 5 session busy, \
 6 run timed out, 70 internal fault, 130 interrupted.";

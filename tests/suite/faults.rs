@@ -4,7 +4,7 @@ use domain::message::text_of;
 use domain::session::RunStatus;
 use hooks::HookId;
 use serde_json::{Value, json};
-use system_tests::{Handler, Host, PROBE, Plugin, World, call, on, say};
+use system_tests::{Host, PROBE, Plugin, World, call, on, say};
 
 use crate::{guests, script};
 
@@ -25,9 +25,11 @@ fn misconduct() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A plugin with a short budget.
-fn hostile(handler: Handler) -> Plugin {
-    script("hostile").handler(handler.priority(10.0)).operator(json!({ "hooks": { "timeoutMs": BUDGET_MS } }))
+/// A plugin that goes wrong in one hook and has little time for it.
+fn hostile(hook: &str, action: Value) -> Plugin {
+    script("hostile")
+        .handler(on(hook).priority(10.0).does(action))
+        .operator(json!({ "hooks": { "timeouts": { hook: BUDGET_MS } } }))
 }
 
 /// The one line of the host about the fault of the hostile plugin; what the plugin itself wrote to the log is its own.
@@ -43,7 +45,7 @@ async fn a_fail_closed_hook_blocks_in_each_case() {
     let malformed = ("answers what does not parse", json!({ "answer": { "params": "{ not json" } }));
     for (what, action) in misconduct().into_iter().chain([malformed]) {
         let host = World::new()
-            .plugin(hostile(on("before_tool_call").does(action)))
+            .plugin(hostile("before_tool_call", action))
             .plugin(script("below").handler(on("before_tool_call")))
             .turns([call(PROBE, json!({})), say("done"), say("still here")])
             .start()
@@ -63,7 +65,7 @@ async fn a_fail_closed_hook_blocks_in_each_case() {
 async fn the_gate_of_a_run_blocks_in_each_case() {
     let malformed = ("answers what does not parse", json!({ "answer": { "outcome": "block", "reason": "r", "metadata": "{" } }));
     for (what, action) in misconduct().into_iter().chain([malformed]) {
-        let host = World::new().plugin(hostile(on("before_agent_run").does(action))).turns([say("answer")]).start().await;
+        let host = World::new().plugin(hostile("before_agent_run", action)).turns([say("answer")]).start().await;
         host.say("my text").await;
         assert!(host.requests().is_empty(), "{what}");
         assert!(!host.transcript().await.join(" ").contains("my text"), "{what}");
@@ -76,7 +78,7 @@ async fn a_fail_open_hook_goes_on_without_the_hostile_answer() {
     let malformed = ("answers what does not parse", json!({ "answer": { "content": "mine", "metadata": "{ not json" } }));
     for (what, action) in misconduct().into_iter().chain([malformed]) {
         let host = World::new()
-            .plugin(hostile(on("message_sending").does(action)))
+            .plugin(hostile("message_sending", action))
             .plugin(script("other").handler(on("message_sending").does(json!({ "append": " (checked)" }))))
             .turns([say("answer")])
             .start()

@@ -74,10 +74,12 @@ impl SqliteSessions {
 }
 
 fn find(tx: &Transaction<'_>, agent: &AgentId, name: &str) -> Result<FoundSession, Failure<StoreError>> {
-    let current = match SessionKey::parse(name, Some(agent), agent) {
-        Ok(key) => entry::find(tx, key.as_str())?.map(|stored| stored.entry.session_id),
-        Err(_) => None,
-    };
+    // Some keys are complete without their agent, so the name as it stands comes first.
+    let mut stored = entry::find(tx, name)?;
+    if let (None, Ok(key)) = (&stored, SessionKey::parse(name, Some(agent), agent)) {
+        stored = entry::find(tx, key.as_str())?;
+    }
+    let current = stored.map(|stored| stored.entry.session_id);
     let id = current.as_deref().unwrap_or(name);
     find_id(tx, agent, id)?.ok_or_else(|| StoreError::NotFound(name.to_owned()).into())
 }
