@@ -117,3 +117,26 @@ async fn the_first_message_starts_a_session_and_a_fresh_one_ends_it() {
     assert_eq!((&end.context["sessionId"], &end.event["nextSessionId"]), (&json!(first), &json!(second)));
     assert_eq!(host.calls("watcher", "session_start").await[1].event["resumedFrom"], first.as_str());
 }
+
+#[tokio::test]
+async fn a_fresh_session_tells_the_reset_the_end_and_the_start() {
+    let hooks = ["before_reset", "session_end", "session_start"];
+    let host = World::new().plugin(script("recorder").recording(&hooks)).turns([say("one"), say("two")]).start().await;
+    let first = host.say("first").await.session_id.to_string();
+    let second = host.run(RunRequest { fresh_session: true, ..host.request("second") }).await.session_id.to_string();
+    assert_ne!(first, second);
+    host.settle().await;
+
+    let resets = host.calls("recorder", "before_reset").await;
+    assert_eq!((resets.len(), roles(&resets[0])), (1, vec![json!("user"), json!("assistant")]));
+    assert_eq!((&resets[0].event["reason"], &resets[0].context["sessionId"]), (&json!("new"), &json!(first)));
+
+    let ends = host.calls("recorder", "session_end").await;
+    assert_eq!(ends.len(), 1);
+    assert_eq!((&ends[0].event["messageCount"], &ends[0].event["reason"]), (&json!(2), &json!("New")));
+    assert_eq!((&ends[0].event["nextSessionId"], &ends[0].context["sessionId"]), (&json!(second), &json!(first)));
+
+    let starts = host.calls("recorder", "session_start").await;
+    let resumed: Vec<&Value> = starts.iter().map(|call| &call.event["resumedFrom"]).collect();
+    assert!(resumed.contains(&&Value::Null) && resumed.contains(&&json!(first)), "{resumed:?}");
+}

@@ -126,10 +126,7 @@ fn a_run_that_takes_too_long_says_so() {
     let result = json_of(&bed.creel(&["agent", "--message", "hi", "--timeout", "1", "--json"]).code(6));
     assert_eq!((&result["status"], &result["meta"]["aborted"]), (&json!("timeout"), &json!(true)));
     assert_eq!(result["payloads"], json!([{ "text": "Let me think. " }]));
-    let configured = json!({ "agents": { "defaults": { "timeoutSeconds": 1 } } });
-    let bed = Bed::scripted_with(&turns, configured.clone());
-    // The script's own settings replace the defaults, so the limit is set for the agent.
-    bed.write_config(&bed.read_config().replace("\"skipBootstrap\":true", "\"skipBootstrap\":true,\"timeoutSeconds\":1"));
+    let bed = Bed::scripted_with(&turns, json!({ "agents": { "defaults": { "timeoutSeconds": 1 } } }));
     bed.creel(&["agent", "--message", "hi"]).code(6).stderr(contains("its 1 s"));
 }
 

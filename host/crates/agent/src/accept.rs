@@ -7,13 +7,13 @@ use std::time::Duration;
 use domain::cancel::Cancel;
 use domain::message::ImageBlock;
 use domain::model::ModelRef;
-use domain::session::{OpenSession, OpenedSession};
+use domain::session::OpenSession;
 use domain::{RunId, SessionId, SessionKey};
-use hooks::Scope;
-use hooks::catalogue::{MessageReceived, SessionEnd, SessionStart};
-use hooks::context::{MessageContext, SessionContext, Trigger};
+use hooks::catalogue::MessageReceived;
+use hooks::context::{MessageContext, Trigger};
 use hooks::events::observed;
 
+use crate::border::{self, Ending};
 use crate::error::AcceptError;
 use crate::run::RunState;
 use crate::{Agent, Shared};
@@ -102,6 +102,10 @@ impl Agent {
         let ports = &self.shared.ports;
         let run_id = RunId::new(ports.ids.next_id());
         let now = ports.clock.now_ms();
+        let ending = if request.fresh_session { Ending::of(&self.shared, &request.session_key).await? } else { None };
+        if let Some(ending) = &ending {
+            ending.tell_reset(&self.shared, &request.session_key);
+        }
         let opened = ports
             .store
             .open(OpenSession {
@@ -113,14 +117,17 @@ impl Agent {
                 cwd: self.shared.settings.workspace_dir.clone(),
             })
             .await?;
-        tell(&self.shared, &request, &run_id, &opened, now);
+        tell(&self.shared, &request, &run_id, now);
+        if opened.is_new {
+            border::tell(&self.shared, &request.session_key, ending.as_ref(), &opened, now);
+        }
         let state = RunState::new(Arc::clone(&self.shared), run_id, opened.session_id, &request);
         Ok(AcceptedRun { state: Arc::new(state), request })
     }
 }
 
-/// `message_received` and, at a session border, `session_end` and `session_start`; none of them is waited for.
-fn tell(shared: &Arc<Shared>, request: &RunRequest, run_id: &RunId, opened: &OpenedSession, now: u64) {
+/// `message_received`; not waited for.
+fn tell(shared: &Arc<Shared>, request: &RunRequest, run_id: &RunId, now: u64) {
     let key = &request.session_key;
     let mut context = MessageContext::new(shared.ports.channel.id());
     context.session_key = Some(key.clone());
@@ -132,38 +139,5 @@ fn tell(shared: &Arc<Shared>, request: &RunRequest, run_id: &RunId, opened: &Ope
         timestamp: Some(now),
         ..observed::MessageReceived::default()
     };
-    observe::<MessageReceived>(shared, key, context, event);
-    if !opened.is_new {
-        return;
-    }
-    let session = |session_id: SessionId| SessionContext {
-        agent_id: key.agent().clone(),
-        session_key: key.clone(),
-        session_id,
-        extra: Vec::new(),
-    };
-    if let Some(previous) = &opened.previous {
-        let event = observed::SessionEnd {
-            message_count: 0,
-            duration_ms: None,
-            reason: Some(observed::EndReason::New),
-            session_file: None,
-            transcript_archived: Some(false),
-            next_session_id: Some(opened.session_id.to_string()),
-            next_session_key: None,
-            transcript: Err("this host version has no reader for ended transcripts".to_owned()),
-        };
-        observe::<SessionEnd>(shared, key, session(previous.clone()), event);
-    }
-    let event = observed::SessionStart { resumed_from: opened.previous.as_ref().map(ToString::to_string) };
-    observe::<SessionStart>(shared, key, session(opened.session_id.clone()), event);
-}
-
-fn observe<H: hooks::point::Observe>(shared: &Arc<Shared>, key: &SessionKey, context: H::Context, event: H::Event) {
-    if !shared.ports.hooks.has(H::ID) {
-        return;
-    }
-    let hooks = shared.ports.hooks.clone();
-    let scope = Scope { session_key: Some(key.clone()), ..Scope::default() };
-    shared.background.observe(H::ID.name(), async move { hooks.observe::<H>(&event, &context, &scope).await });
+    border::observe::<MessageReceived>(shared, key, context, event);
 }

@@ -8,6 +8,7 @@ pub mod accept;
 pub mod append;
 pub mod approval;
 pub mod background;
+mod border;
 pub mod deliver;
 pub mod emitter;
 pub mod error;

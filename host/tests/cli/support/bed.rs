@@ -41,7 +41,8 @@ impl Bed {
     /// A place whose model plays these turns, with further configuration.
     pub(crate) fn scripted_with(turns: &Value, mut config: Value) -> Self {
         let bed = Self::new();
-        config["agents"]["defaults"] = json!({ "model": "offline/script", "skipBootstrap": true });
+        config["agents"]["defaults"]["model"] = json!("offline/script");
+        config["agents"]["defaults"]["skipBootstrap"] = json!(true);
         config["models"]["providers"]["offline"]["script"] = json!("script.json5");
         fs::write(bed.state().join("script.json5"), json!({ "turns": turns }).to_string()).unwrap();
         bed.write_config(&config.to_string());
