@@ -224,7 +224,7 @@ pub enum SessionsCommand {
 
 impl SessionsCommand {
     fn wants_json(&self) -> bool {
-        matches!(self, Self::List { json: true, .. } | Self::Show { json: true, .. } | Self::Export { output: None, .. })
+        matches!(self, Self::List { json: true, .. } | Self::Show { json: true, .. })
     }
 }
 

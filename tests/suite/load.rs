@@ -104,3 +104,17 @@ async fn a_capability_that_was_not_granted_is_named() {
     let problem = host.problem("wants");
     assert!(problem.contains("kv") && problem.contains("plugins.entries.wants.capabilities"), "{problem}");
 }
+
+#[tokio::test]
+async fn a_required_plugin_whose_guard_may_not_register_stops_the_host() {
+    let guard = |required| {
+        let operator = json!({ "required": required, "hooks": { "allowConversationAccess": false } });
+        script("guard").handler(on("before_agent_run").answers(json!({ "block": { "reason": "no" } }))).operator(operator)
+    };
+    let failure = World::new().plugin(guard(true)).turns([say("never")]).try_start().await.err().expect("a refusal");
+    assert!(failure.message.contains("`guard` is required"), "{}", failure.message);
+    assert!(failure.message.contains("plugins.entries.guard.hooks.allowConversationAccess: true"), "{}", failure.message);
+    let host = World::new().plugin(guard(false)).turns([say("unguarded")]).start().await;
+    host.say("go").await;
+    assert_eq!(host.sent(), ["unguarded"]);
+}

@@ -106,13 +106,17 @@ async fn hooks_027_a_trap_blocks_the_call_and_the_session_goes_on() {
 #[tokio::test]
 async fn hooks_028_a_matcher_limits_a_handler_to_its_tools() {
     let world = World::new()
-        .plugin(script("exec-only").handler(on("before_tool_call").with("matcher", json!(["exec"]))))
+        .plugin(
+            script("exec-only").handler(on("before_tool_call").with("matcher", json!(["exec"]))).recording(&["before_tool_call"]),
+        )
         .plugin(script("nothing").handler(on("before_tool_call").with("matcher", json!([]))))
         .turns([call("read", json!({ "path": "notes.txt" })), call("exec", json!({ "command": "true" })), say("done")]);
     let host = world.start().await;
     std::fs::write(world.workspace().join("notes.txt"), "text").unwrap();
     host.say("go").await;
-    assert_eq!(host.order(HookId::BeforeToolCall), ["exec-only"]);
+    let calls = host.calls("exec-only", "before_tool_call").await;
+    let tools: Vec<&serde_json::Value> = calls.iter().map(|call| &call.event["toolName"]).collect();
+    assert_eq!(tools, [&json!("exec")]);
     let refused: Vec<String> = host.diagnostics().into_iter().filter(|text| text.contains("matcher is empty")).collect();
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert!(refused[0].contains("`nothing`") && refused[0].contains("before_tool_call"), "{refused:?}");

@@ -26,13 +26,13 @@ struct Step {
 const STEPS: &[Step] = &[
     cargo_step("format", &["fmt", "--all", "--check"]),
     Step { name: "guests", action: Action::Guests },
-    cargo_step("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    cargo_step("clippy", &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     // The test guests are nothing but components: there is nothing in them to run natively.
-    cargo_step("test", &["test", "--workspace", "--exclude", "test-guests"]),
+    cargo_step("test", &["test", "--locked", "--workspace", "--exclude", "test-guests"]),
     Step {
         name: "doc",
         action: Action::Cargo {
-            arguments: &["doc", "--workspace", "--no-deps"],
+            arguments: &["doc", "--locked", "--workspace", "--no-deps"],
             variable: Some(("RUSTDOCFLAGS", "-D warnings")),
         },
     },

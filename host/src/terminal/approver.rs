@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::approval::{ApprovalDecision, ApprovalScope, Approver, PendingApproval, Review, Severity};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, mpsc};
 
 use super::{Output, TerminalView};
 
@@ -17,14 +17,14 @@ const MAX_LINES: usize = 20;
 pub struct TerminalApprover {
     output: Output,
     view: Arc<TerminalView>,
-    /// One question at a time, also when a batch asks several.
-    turn: Mutex<()>,
+    /// What is typed. Held during a question, so that there is one at a time, also when a batch asks several.
+    typed: Mutex<mpsc::Receiver<String>>,
 }
 
 impl TerminalApprover {
     /// Asks on the terminal that the view writes to.
     pub fn new(output: Output, view: Arc<TerminalView>) -> Self {
-        Self { output, view, turn: Mutex::new(()) }
+        Self { output, view, typed: Mutex::new(read_lines()) }
     }
 
     fn question(&self, pending: &PendingApproval) -> String {
@@ -55,27 +55,45 @@ impl TerminalApprover {
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn review(&self, pending: &PendingApproval) -> Review {
-        let _turn = self.turn.lock().await;
+        let mut typed = self.typed.lock().await;
         self.view.pause().await;
-        let question = self.question(pending);
-        // The read cannot be taken back when the wait is over; its line is then thrown away with the task.
-        let line = tokio::task::spawn_blocking(move || {
-            let mut err = io::stderr().lock();
-            err.write_all(question.as_bytes())?;
-            err.flush()?;
-            drop(err);
-            let mut line = String::new();
-            io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line))
-        })
-        .await;
-        match line {
-            Ok(Ok(Some(line))) => match parse(&line) {
+        // What was typed before the question was on the screen is an answer to nothing.
+        while typed.try_recv().is_ok() {}
+        if show(&self.question(pending)).is_err() {
+            return Review::NoRoute;
+        }
+        match typed.recv().await {
+            Some(line) => match parse(&line) {
                 Some(decision) => Review::Decided { id: pending.id.clone(), decision },
                 None => Review::Unknown,
             },
-            _ => Review::NoRoute,
+            None => Review::NoRoute,
         }
     }
+}
+
+fn show(question: &str) -> io::Result<()> {
+    let mut err = io::stderr().lock();
+    err.write_all(question.as_bytes())?;
+    err.flush()
+}
+
+/// Lines that are typed but not asked for; the thread that reads them stops reading when nobody takes them.
+const MAX_TYPED: usize = 64;
+
+/// Reads stdin line by line from now on. A read cannot be taken back, so one thread reads for all questions: the line that comes after a
+/// question is its answer, whatever became of the question before.
+fn read_lines() -> mpsc::Receiver<String> {
+    let (lines, typed) = mpsc::channel(MAX_TYPED);
+    std::thread::spawn(move || {
+        for line in io::stdin().lines() {
+            let Ok(line) = line else { return };
+            if lines.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    typed
 }
 
 fn choice(decision: ApprovalDecision) -> &'static str {

@@ -55,6 +55,11 @@ impl Output {
         !self.json && self.stderr_is_terminal && io::stdin().is_terminal()
     }
 
+    /// Whether a person looks at stdout while it is written. A file or a program gets results only, nothing on the way to them.
+    pub fn is_watched(&self) -> bool {
+        self.stdout_is_terminal && !self.json
+    }
+
     /// Whether moving progress may be drawn on stderr.
     pub fn can_animate(&self) -> bool {
         !self.json && self.stderr_is_terminal && self.colour

@@ -145,6 +145,10 @@ pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
     let ports = Ports { kv, session_extensions: extensions };
     let mut loaded = compile(plan, cache_dir, ports, progress).await?;
     refuse_unguarded(&loaded.statuses)?;
+    if let Some(refused) = loaded.registry.unguarded().first() {
+        let message = format!("plugin `{}` is required and would run without a handler: {}", refused.plugin, refused.text);
+        return Err(Failure::new(Code::Plugin, message).hint("allow it, or remove `required` from its entry to run without it"));
+    }
     for status in &loaded.statuses {
         if let PluginState::Failed(why) = &status.report.state {
             tracing::error!("{}", sentence(&status.report, why));
@@ -160,7 +164,7 @@ pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
 /// Names below `hooks.timeouts` are checked here, because only the catalogue knows them.
 pub(super) fn check_hook_names(loaded: &LoadedConfig) -> Result<(), Failure> {
     for (id, entry) in &loaded.config.plugins.entries {
-        for hook in entry.hooks.timeouts.keys().filter(|hook| HookId::from_name(hook).is_none()) {
+        if let Some(hook) = entry.hooks.timeouts.keys().find(|hook| HookId::from_name(hook).is_none()) {
             let key = KeyPath::of("plugins.entries").key(id).key("hooks").key("timeouts").key(hook);
             let position = loaded.position(&key).map_or_else(String::new, |position| format!(":{position}"));
             let message = format!(

@@ -103,9 +103,6 @@ impl Agent {
         let run_id = RunId::new(ports.ids.next_id());
         let now = ports.clock.now_ms();
         let ending = if request.fresh_session { Ending::of(&self.shared, &request.session_key).await? } else { None };
-        if let Some(ending) = &ending {
-            ending.tell_reset(&self.shared, &request.session_key);
-        }
         let opened = ports
             .store
             .open(OpenSession {

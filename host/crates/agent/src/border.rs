@@ -34,8 +34,7 @@ impl Ending {
         Ok(Some(Self { session_id, started_at: entry.session_started_at, rows }))
     }
 
-    /// Tells `before_reset`.
-    pub(crate) fn tell_reset(&self, shared: &Arc<Shared>, key: &SessionKey) {
+    fn tell_reset(&self, shared: &Arc<Shared>, key: &SessionKey) {
         let context = AgentContext::new(key.agent().clone(), key.clone(), self.session_id.clone());
         let messages: Messages = self.messages().map(AgentMessage::to_json).collect();
         let event = observed::BeforeReset { session_file: None, messages: Some(messages), reason: Some("new".to_owned()) };
@@ -50,7 +49,8 @@ impl Ending {
     }
 }
 
-/// Tells the end of the transcript before this one, and the start of this one.
+/// Tells the reset, the end of the transcript before this one, and the start of this one. All of it once the border is crossed: a reset
+/// that was refused, because a run works in the session, did not happen.
 pub(crate) fn tell(shared: &Arc<Shared>, key: &SessionKey, ending: Option<&Ending>, opened: &OpenedSession, now: u64) {
     let session = |session_id: SessionId| SessionContext {
         agent_id: key.agent().clone(),
@@ -59,6 +59,7 @@ pub(crate) fn tell(shared: &Arc<Shared>, key: &SessionKey, ending: Option<&Endin
         extra: Vec::new(),
     };
     if let (Some(previous), Some(ending)) = (&opened.previous, ending) {
+        ending.tell_reset(shared, key);
         let event = observed::SessionEnd {
             message_count: u32::try_from(ending.messages().count()).unwrap_or(u32::MAX),
             duration_ms: Some(now.saturating_sub(ending.started_at)),

@@ -85,6 +85,9 @@ mod tests {
         let with_media = ReplyPayload { text: Some("NO_REPLY".into()), media_url: Some("u".into()), ..ReplyPayload::default() };
         let shaped = shape(&ShapeInput { synthetic: Some(&with_media), ..ShapeInput::default() });
         assert_eq!(shaped, [ReplyPayload { media_url: Some("u".into()), ..ReplyPayload::default() }]);
+        let silenced = ReplyPayload::text("NO_REPLY");
+        let input = ShapeInput { synthetic: Some(&silenced), notice: Some("time is up"), ..ShapeInput::default() };
+        assert_eq!(shape(&input), [], "silence was intended");
     }
 
     #[test]

@@ -63,6 +63,7 @@ pub(crate) struct Entry {
 pub struct Registry {
     by_hook: Vec<Vec<Entry>>,
     required: Vec<PluginId>,
+    unguarded: Vec<Diagnostic>,
 }
 
 impl Registry {
@@ -85,6 +86,12 @@ impl Registry {
         self.entries(hook).iter().map(|entry| (&entry.plugin, entry.handler_name.as_str()))
     }
 
+    /// Registrations of required plugins that were refused. A host with one must not serve: it would run without a guard that its
+    /// operator relies on.
+    pub fn unguarded(&self) -> &[Diagnostic] {
+        &self.unguarded
+    }
+
     /// Plugins that the operator marked as required.
     pub fn required(&self) -> &[PluginId] {
         &self.required
@@ -98,13 +105,14 @@ pub struct RegistryBuilder {
     required: Vec<PluginId>,
     ceilings: Ceilings,
     diagnostics: Vec<Diagnostic>,
+    unguarded: Vec<Diagnostic>,
 }
 
 impl RegistryBuilder {
     /// Starts with the host's protection against handlers without a budget.
     pub fn new(ceilings: Ceilings) -> Self {
         let by_hook = CATALOGUE.iter().map(|_| Vec::new()).collect();
-        Self { by_hook, required: Vec::new(), ceilings, diagnostics: Vec::new() }
+        Self { by_hook, required: Vec::new(), ceilings, diagnostics: Vec::new(), unguarded: Vec::new() }
     }
 
     /// Adds the handlers of one plugin in their order; what a gate refuses, or an option makes invalid, is left out with a
@@ -125,18 +133,17 @@ impl RegistryBuilder {
                 let text = format!(
                     "the {hook} handler of plugin `{plugin}` was not registered; to allow it set plugins.entries.{plugin}.hooks.{key}: true"
                 );
-                return self.warn(plugin, text);
+                return self.refuse(plugin, access, text);
             }
             Admission::PromptStripped => options.strip_prompt_fields = true,
             Admission::Granted => {}
         }
         if let Some(problem) = matcher_problem(&options) {
             let text = format!("the {hook} handler of plugin `{plugin}` was not registered: {problem}");
-            return self.warn(plugin, text);
+            return self.refuse(plugin, access, text);
         }
-        if !options.priority.is_finite() {
-            options.priority = 0.0;
-        }
+        // Adding zero makes a negative zero an ordinary one, so that the two are a tie.
+        options.priority = if options.priority.is_finite() { options.priority + 0.0 } else { 0.0 };
         if hook == HookId::BeforeAgentStart {
             let text = format!(
                 "plugin `{plugin}` uses before_agent_start, which is deprecated; use before_model_resolve and before_prompt_build"
@@ -148,6 +155,13 @@ impl RegistryBuilder {
         self.by_hook[hook as usize].push(entry);
     }
 
+    fn refuse(&mut self, plugin: &PluginId, access: &Access, text: String) {
+        if access.required {
+            self.unguarded.push(Diagnostic { plugin: plugin.clone(), text: text.clone() });
+        }
+        self.warn(plugin, text);
+    }
+
     fn warn(&mut self, plugin: &PluginId, text: String) {
         self.diagnostics.push(Diagnostic { plugin: plugin.clone(), text });
     }
@@ -157,7 +171,7 @@ impl RegistryBuilder {
         for entries in &mut self.by_hook {
             entries.sort_by(|a, b| b.options.priority.total_cmp(&a.options.priority));
         }
-        (Registry { by_hook: self.by_hook, required: self.required }, self.diagnostics)
+        (Registry { by_hook: self.by_hook, required: self.required, unguarded: self.unguarded }, self.diagnostics)
     }
 }
 

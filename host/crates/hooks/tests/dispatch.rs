@@ -282,3 +282,20 @@ fn gates_and_bad_options_leave_a_registration_out_with_a_sentence() {
     assert!(texts[0].contains("plugins.entries.p.hooks.allowConversationAccess: true"), "{texts:?}");
     assert_eq!(texts.len(), 3);
 }
+
+#[test]
+fn a_refused_registration_of_a_required_plugin_leaves_the_host_unguarded() {
+    let handler: Arc<dyn Handler> = Arc::new(Hanging);
+    let build = |required| {
+        let mut builder = RegistryBuilder::new(Ceilings::default());
+        let access = Access { required, ..Access::default() };
+        let options = HandlerOptions::default();
+        let guard =
+            Registration { hook: HookId::BeforeAgentRun, handler_name: String::new(), options, handler: Arc::clone(&handler) };
+        builder.add_plugin(&PluginId::new("guard"), &access, vec![guard]);
+        builder.build().0
+    };
+    assert_eq!(build(false).unguarded(), []);
+    let registry = build(true);
+    assert!(registry.unguarded()[0].text.contains("allowConversationAccess"), "{:?}", registry.unguarded());
+}

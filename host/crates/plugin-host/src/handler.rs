@@ -1,5 +1,6 @@
 //! A hook of a plugin as a [`Handler`]: from a dispatch to the guest and back.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -54,13 +55,14 @@ impl<E: Export> HookHandler<E> {
     ) -> Result<Option<E::Answer>, Fault> {
         let call = facts(invocation);
         let cancel = call.cancel().map(|_| invocation.cancel);
-        let work = async {
+        // Pinned where it is: the future of a guest call is large, and each move of it would be a copy.
+        let work = pin!(async {
             let _turn = self.plugin.turn(invocation.deadline).await?;
             let mut live = self.plugin.take(invocation.run, call, E::ID.name()).await?;
             let answer = self.ask(&mut live, invocation.handler, event, context).await?;
             self.plugin.give_back(invocation.run, live);
             answer
-        };
+        });
         at_the_edge(invocation.deadline, invocation.budget, cancel, work).await
     }
 

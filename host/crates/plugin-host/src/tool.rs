@@ -17,6 +17,7 @@ use crate::bindings::exports::creel::plugin::tools as wit;
 use crate::convert::{Arena, result, tools};
 use crate::instance::{Live, Plugin, at_the_edge};
 use crate::limits::LIST_BUDGET;
+use crate::schema::{cost_of_tool_schema, problem_of_tool_schema};
 use crate::state::Call;
 
 /// Most tools of one plugin: a model reads the whole list in every request.
@@ -89,8 +90,12 @@ fn admit(entry: wit::Tool, plugin: &Plugin, declared: &Declared, taken: &BTreeSe
     if taken.contains(&spec.name) {
         return Err("a built-in tool or a plugin that was loaded before has that name".to_owned());
     }
-    if let Err(error) = jsonschema::validator_for(&spec.parameters) {
-        return Err(format!("parameters is not a valid JSON Schema: {}", hooks::fault::one_line(&error.to_string(), 200)));
+    if let Some(problem) = problem_of_tool_schema(&spec.parameters) {
+        return Err(format!("the schema of its parameters {}", hooks::fault::one_line(&problem, 200)));
+    }
+    // A bad output schema refuses calls, not the tool (plugin-hooks 8); one that is too costly must not be kept at all.
+    if let Some(problem) = spec.output_schema.as_ref().and_then(cost_of_tool_schema) {
+        return Err(format!("its output schema {}", hooks::fault::one_line(&problem, 200)));
     }
     spec.optional |= declared.optional.contains(&spec.name);
     Ok(spec)

@@ -60,7 +60,7 @@ fn decode(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
 
 /// Slash commands are not run from a message (agent-loop 2.1.5).
 fn refuse_command(message: &str) -> Result<(), Failure> {
-    let word = message.trim_start().split_whitespace().next().unwrap_or_default();
+    let word = message.split_whitespace().next().unwrap_or_default();
     let hint = match word {
         "/new" | "/reset" => "`creel agent --new-session --message …` begins a new transcript",
         "/stop" => "interrupt the running command instead",

@@ -35,7 +35,7 @@ pub(super) async fn run(context: &Context, args: AgentArgs, output: &Output) -> 
     };
     let prepared = interrupts.unless(wiring::prepare(options)).await??;
     let printer = Printer::start().map_err(|error| Failure::internal(format!("the printer cannot start: {error}")))?;
-    let view = TerminalView::new(*output, printer, may_preview(context, &prepared));
+    let view = TerminalView::new(*output, printer, may_preview(context, &prepared, output));
     let approver: Arc<dyn Approver> =
         if output.can_ask() { Arc::new(TerminalApprover::new(*output, Arc::clone(&view))) } else { Arc::new(NobodyToAsk) };
     let running = prepared.start(Arc::clone(&view) as _, approver, Arc::clone(&view) as _);
@@ -52,9 +52,10 @@ pub(super) async fn run(context: &Context, args: AgentArgs, output: &Output) -> 
 }
 
 /// Whether text may be shown before it is delivered: not if a plugin may still change or cancel it, or the host puts something before it.
-fn may_preview(context: &Context, prepared: &Prepared) -> bool {
+fn may_preview(context: &Context, prepared: &Prepared, output: &Output) -> bool {
     let is_prefixed = context.loaded.config.messages.response_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty());
-    !is_prefixed && !prepared.has_handlers(HookId::MessageSending) && !prepared.has_handlers(HookId::ReplyPayloadSending)
+    let changing = [HookId::MessageSending, HookId::ReplyPayloadSending, HookId::BeforeAgentFinalize];
+    output.is_watched() && !is_prefixed && !changing.into_iter().any(|hook| prepared.has_handlers(hook))
 }
 
 async fn turn(

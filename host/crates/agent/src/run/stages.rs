@@ -110,7 +110,7 @@ async fn talk(run: &RunState, request: &RunRequest, built: &BuiltPrompt, progres
     let resolved = run.model().ok_or_else(|| RunError::Panicked("the model was not resolved before the talk".to_owned()))?;
     let position = run.with_rows(<[_]>::len);
     let now = run.ports().clock.now_ms();
-    let prompt_row = append::append(run, user_message(request, now)).await?;
+    let prompt_row = append::append(run, user_message(&request.message, request, now)).await?;
     let turn = turn_text(built, prompt_row, position);
     let input = TurnInput {
         resolved,
@@ -123,10 +123,10 @@ async fn talk(run: &RunState, request: &RunRequest, built: &BuiltPrompt, progres
     turn::converse(run, &input, &mut progress.conversation).await
 }
 
-/// The message as it is stored: the text, then the pictures.
-fn user_message(request: &RunRequest, timestamp: u64) -> AgentMessage {
+/// A message of the user: a text, then the pictures that came with it.
+fn user_message(text: &str, request: &RunRequest, timestamp: u64) -> AgentMessage {
     let pictures = request.images.iter().cloned().map(ContentBlock::Image);
-    let content = std::iter::once(ContentBlock::text(request.message.clone())).chain(pictures).collect();
+    let content = std::iter::once(ContentBlock::text(text)).chain(pictures).collect();
     AgentMessage::User(UserMessage { content, timestamp, extra: Map::new() })
 }
 
@@ -160,7 +160,7 @@ async fn store_claim(
     progress: &mut Progress,
 ) -> Result<(), RunError> {
     let now = run.ports().clock.now_ms();
-    append::append(run, user_message(request, now)).await?;
+    append::append(run, user_message(&request.message, request, now)).await?;
     let mut extra = Map::new();
     extra.insert("origin".to_owned(), json!("before_agent_reply"));
     let row = AssistantMessage {
@@ -191,7 +191,7 @@ async fn ask_for_admission(run: &RunState, request: &RunRequest, built: &BuiltPr
     }
     let prompt = turn_text(built, None, 0).around(&request.message);
     let mut messages = run.with_rows(request_view::history);
-    messages.push(AgentMessage::user(prompt.clone(), run.ports().clock.now_ms()));
+    messages.push(user_message(&prompt, request, run.ports().clock.now_ms()));
     let event = before_agent_run::Event {
         prompt,
         messages: messages.iter().map(AgentMessage::to_json).collect::<Messages>(),

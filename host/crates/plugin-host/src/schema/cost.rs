@@ -110,6 +110,12 @@ pub(super) fn steps(root: &Value, value: &Value) -> Option<usize> {
     Some(count.steps)
 }
 
+/// Whether a schema stays cheap for every value of ordinary size: each of its parts is counted as if it applied, once for every way that
+/// leads to it. A schema that refers to itself has no end and is not.
+pub(super) fn is_cheap(root: &Value) -> bool {
+    Count { root, steps: 0 }.unfold(root, 0).is_some()
+}
+
 struct Count<'a> {
     root: &'a Value,
     steps: usize,
@@ -129,6 +135,21 @@ impl Count<'_> {
             self.part(part, schema, value, depth + 1)?;
         }
         Some(())
+    }
+
+    fn unfold(&mut self, schema: &Value, depth: usize) -> Option<()> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS || depth > MAX_DEPTH {
+            return None;
+        }
+        let Value::Object(keywords) = schema else { return Some(()) };
+        if let Some(Value::String(reference)) = keywords.get("$ref") {
+            self.unfold(referred(self.root, reference)?, depth + 1)?;
+        }
+        inner(keywords)
+            .into_iter()
+            .filter(|(part, ..)| *part != Part::Nothing)
+            .try_for_each(|(_, _, schema)| self.unfold(schema, depth + 1))
     }
 
     fn part(&mut self, part: Part<'_>, schema: &Value, value: &Value, depth: usize) -> Option<()> {

@@ -107,6 +107,31 @@ pub struct ConfigSchema {
     validator: Validator,
 }
 
+/// Why a schema that a guest gives for a tool cannot be used; a sentence.
+pub(crate) fn problem_of_tool_schema(schema: &Value) -> Option<String> {
+    let invalid = || {
+        let built = offline().build(schema);
+        built.err().map(|error| format!("is not a valid JSON Schema: {}", cut(&error.to_string())))
+    };
+    cost_of_tool_schema(schema).or_else(invalid)
+}
+
+/// Why a schema that a guest gives for a tool is too costly; a sentence. Such a schema is applied to what a model says, again and again
+/// and away from any deadline, so it must be cheap for every value.
+pub(crate) fn cost_of_tool_schema(schema: &Value) -> Option<String> {
+    match cost::check(schema) {
+        Err(SchemaError::Refused { problem, .. }) => Some(problem.to_string()),
+        Err(SchemaError::Invalid { problem, .. }) => Some(problem),
+        Ok(()) if cost::is_cheap(schema) => None,
+        Ok(()) => Some(format!("takes more than {MAX_STEPS} steps to apply, or refers to itself; make it simpler")),
+    }
+}
+
+/// Nothing is fetched, and patterns take time in proportion to the text.
+fn offline() -> jsonschema::ValidationOptions<'static> {
+    jsonschema::options().offline().with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES))
+}
+
 impl ConfigSchema {
     /// Prepares a schema.
     ///
@@ -115,8 +140,7 @@ impl ConfigSchema {
     pub fn compile(schema: &Map<String, Value>) -> Result<Self, SchemaError> {
         let schema = Value::Object(schema.clone());
         cost::check(&schema)?;
-        let options = jsonschema::options().offline().with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES));
-        let validator = options.build(&schema).map_err(|error| SchemaError::Invalid {
+        let validator = offline().build(&schema).map_err(|error| SchemaError::Invalid {
             place: error.instance_path().as_str().to_owned(),
             problem: cut(&error.to_string()),
         })?;

@@ -248,3 +248,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tool_schema_that_unfolds_without_end_is_refused() {
+    let doubling = |levels: usize| {
+        let mut defs = serde_json::Map::new();
+        for level in 0..levels {
+            let next = format!("#/$defs/d{}", level + 1);
+            defs.insert(format!("d{level}"), serde_json::json!({ "allOf": [{ "$ref": next }, { "$ref": next }] }));
+        }
+        defs.insert(format!("d{levels}"), serde_json::json!({ "type": "object" }));
+        serde_json::json!({ "$ref": "#/$defs/d0", "$defs": defs })
+    };
+    assert_eq!(super::problem_of_tool_schema(&doubling(5)), None);
+    assert!(super::problem_of_tool_schema(&doubling(30)).is_some(), "2^30 ways lead to its end");
+
+    let mut chain = serde_json::Map::new();
+    for level in 0..100_000 {
+        chain.insert(format!("d{level}"), serde_json::json!({ "$ref": format!("#/$defs/d{}", level + 1) }));
+    }
+    chain.insert("d100000".to_owned(), serde_json::json!(true));
+    let chain = serde_json::json!({ "$ref": "#/$defs/d0", "$defs": chain });
+    assert!(super::problem_of_tool_schema(&chain).is_some(), "a long chain must not be followed by recursion");
+
+    let own_tail = serde_json::json!({ "type": "object", "properties": { "next": { "$ref": "#" } } });
+    assert!(super::problem_of_tool_schema(&own_tail).is_some(), "it has no end");
+    let ordinary =
+        serde_json::json!({ "type": "object", "properties": { "value": { "type": "number" } }, "required": ["value"] });
+    assert_eq!(super::problem_of_tool_schema(&ordinary), None);
+}
