@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use config::{Environment, Loaded, Locations};
+use config::{Environment, Loaded, Locations, Warning};
 
 use crate::exit::{Code, Failure};
 use crate::logging;
@@ -33,11 +33,12 @@ impl Context {
         Locations::resolve(&environment).map_err(|error| Failure::new(Code::Config, error.to_string()))
     }
 
-    /// Reads the configuration and starts logging.
+    /// Reads the configuration and starts logging. A file that was named and does not exist is an error, unless the command would make it.
     pub(super) fn load(
         config: Option<PathBuf>,
         state_dir: Option<PathBuf>,
         verbose: u8,
+        may_be_missing: bool,
         output: &Output,
     ) -> Result<Self, Failure> {
         let locations = Self::places(config, state_dir)?;
@@ -45,6 +46,12 @@ impl Context {
             Failure::new(Code::Config, errors.to_string()).hint("`creel config schema` prints what the file may hold")
         })?;
         logging::start(verbose, loaded.config.logging.level);
+        if !may_be_missing && loaded.warnings.contains(&Warning::NamedFileMissing) {
+            // The defaults have none of the guards that the file would have.
+            let message = format!("{} does not exist", loaded.path.display());
+            return Err(Failure::new(Code::Config, message)
+                .hint("--config or CREEL_CONFIG_PATH names it; leave both out for the defaults"));
+        }
         for warning in &loaded.warnings {
             output.warning(warning.to_string());
         }

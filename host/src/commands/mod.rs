@@ -9,7 +9,7 @@ mod sessions;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, PluginsCommand};
 use crate::exit::{Code, Failure};
 use crate::terminal::Output;
 
@@ -30,7 +30,8 @@ pub async fn run(cli: Cli, output: &Output) -> Result<Code, Failure> {
     if let Command::Demo(args) = cli.command {
         return demo::run(&args, cli.verbose, output).await;
     }
-    let context = Context::load(cli.config, cli.state_dir, cli.verbose, output)?;
+    let writes = matches!(cli.command, Command::Plugins(PluginsCommand::Enable { .. } | PluginsCommand::Disable { .. }));
+    let context = Context::load(cli.config, cli.state_dir, cli.verbose, writes, output)?;
     match cli.command {
         Command::Agent(args) => agent::run(&context, args, output).await,
         Command::Plugins(command) => plugins::run(&context, command, output).await,

@@ -80,9 +80,16 @@ impl Output {
         if self.stdout_is_terminal { text::harmless(text) } else { Cow::Borrowed(text) }
     }
 
-    /// Writes one line to stdout. A reader that went away (`| head`) is no error.
+    /// Writes one line to stdout. A reader that went away (`| head`) is no error. Words of plugins, models and files may stand in it:
+    /// nothing but the host's own styles gets through.
     pub fn line(&self, text: impl AsRef<str>) {
-        self.text(format!("{}\n", text.as_ref()));
+        let text = text.as_ref();
+        let shown = if self.colour && self.stdout_is_terminal {
+            text::harmless_but_styled(text)
+        } else {
+            text::harmless(text).into_owned()
+        };
+        self.text(format!("{shown}\n"));
     }
 
     /// Writes text to stdout, as it is.
@@ -93,26 +100,30 @@ impl Output {
         });
     }
 
-    /// Writes one line to stderr.
+    /// Writes one line to stderr, without anything in it that could control the terminal.
     pub fn note(&self, text: impl AsRef<str>) {
+        self.labelled("", text.as_ref());
+    }
+
+    fn labelled(&self, label: &str, text: &str) {
         undisturbed(|| {
-            let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
+            let _ = writeln!(io::stderr().lock(), "{label}{}", text::harmless(text));
         });
     }
 
     /// Tells an error on stderr.
     pub fn error(&self, text: impl AsRef<str>) {
-        self.note(format!("{} {}", self.error_label(), text.as_ref()));
+        self.labelled(&format!("{} ", self.error_label()), text.as_ref());
     }
 
     /// Tells on stderr what does not stop anything.
     pub fn warning(&self, text: impl AsRef<str>) {
-        self.note(format!("{} {}", self.note_style().yellow().bold().apply_to("warning:"), text.as_ref()));
+        self.labelled(&format!("{} ", self.note_style().yellow().bold().apply_to("warning:")), text.as_ref());
     }
 
     /// Tells on stderr what would help.
     pub fn hint(&self, text: impl AsRef<str>) {
-        self.note(format!("  {} {}", self.note_style().cyan().apply_to("hint:"), text.as_ref()));
+        self.labelled(&format!("  {} ", self.note_style().cyan().apply_to("hint:")), text.as_ref());
     }
 
     fn error_label(&self) -> String {
@@ -122,7 +133,7 @@ impl Output {
     /// Writes one JSON value to stdout.
     pub fn value<T: Serialize>(&self, value: &T) {
         match serde_json::to_string_pretty(value) {
-            Ok(text) => self.line(text),
+            Ok(text) => self.text(format!("{text}\n")),
             Err(error) => self.note(format!("the result cannot be written as JSON: {error}")),
         }
     }

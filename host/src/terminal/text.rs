@@ -4,12 +4,31 @@ use std::borrow::Cow;
 
 /// The text without control characters: line ends and tabs stay, carriage returns go, the rest shows as a replacement character.
 pub(super) fn harmless(text: &str) -> Cow<'_, str> {
-    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }
     let kept = text.chars().filter(|c| *c != '\r');
     Cow::Owned(kept.map(|c| if is_harmful(c) { char::REPLACEMENT_CHARACTER } else { c }).collect())
+}
+
+/// The text without control characters, except for the styles that the host itself puts around words (`ESC [ digits m`).
+pub(super) fn harmless_but_styled(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut pieces = text.split('\u{1b}');
+    shown.push_str(&harmless(pieces.next().unwrap_or_default()));
+    for piece in pieces {
+        let end = piece.find(|c: char| !(c.is_ascii_digit() || matches!(c, '[' | ';')));
+        let is_style = piece.starts_with('[') && end.is_some_and(|end| piece[end..].starts_with('m'));
+        shown.push(if is_style { '\u{1b}' } else { char::REPLACEMENT_CHARACTER });
+        shown.push_str(&harmless(piece));
+    }
+    shown
+}
+
+/// What could move the cursor, change the terminal, or make a line read like another one.
+fn is_harmful(c: char) -> bool {
+    let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (c.is_control() && !matches!(c, '\n' | '\t')) || reorders
 }
 
 /// A size in the unit that fits: whole kibibytes or mebibytes, rounded up, so that nothing looks smaller than it is.
@@ -35,6 +54,11 @@ mod tests {
     #[test]
     fn nothing_that_moves_the_cursor_is_left() {
         assert_eq!(harmless("a\tb\nä 🙂"), "a\tb\nä 🙂");
+        assert_eq!(harmless("a\u{202e}b"), "a\u{fffd}b");
+        assert_eq!(
+            harmless_but_styled("\u{1b}[1;31mred\u{1b}[0m \u{1b}]0;title\u{7}\u{1b}[2J"),
+            "\u{1b}[1;31mred\u{1b}[0m \u{fffd}]0;title\u{fffd}\u{fffd}[2J"
+        );
         assert_eq!(harmless("\u{1b}[2Jx\r\ny\u{7}\u{9b}"), "\u{fffd}[2Jx\ny\u{fffd}\u{fffd}");
     }
 }

@@ -13,6 +13,9 @@ use super::{Output, Printer, Spinner};
 /// Longest argument text that is shown beside a tool's name, in characters.
 const MAX_SHOWN_ARGUMENTS: usize = 120;
 
+/// Longest tool name that is shown, in bytes. The model makes names up.
+const MAX_SHOWN_NAME: usize = 80;
+
 /// The terminal as a channel.
 pub struct TerminalView {
     output: Output,
@@ -106,7 +109,8 @@ impl TerminalView {
         }
         let was_shown = self.preview && !message.content.trim().is_empty() && state.shown.trim() == message.content.trim();
         if !was_shown {
-            self.printer.out(format!("{}\n", self.output.shown(&message.content)));
+            let end = if message.content.ends_with('\n') { "" } else { "\n" };
+            self.printer.out(format!("{}{end}", self.output.shown(&message.content)));
         }
         for address in &message.media {
             self.printer.out(format!("{}\n", self.output.shown(address)));
@@ -123,6 +127,7 @@ impl TerminalView {
             ToolEvent::Start { name, args, .. } => {
                 state.spinner = None;
                 self.close_line(&mut state);
+                let name = hooks::fault::one_line(name, MAX_SHOWN_NAME);
                 let line = format!("· {name} {}", short(args));
                 self.printer.err(format!("{}\n", self.output.note_style().dim().apply_to(line)));
                 state.spinner = Some(Spinner::start(&self.output, format!("running {name}")));
@@ -131,6 +136,7 @@ impl TerminalView {
             ToolEvent::Result { name, is_error, result, .. } => {
                 state.spinner = None;
                 if *is_error {
+                    let name = hooks::fault::one_line(name, MAX_SHOWN_NAME);
                     let line = format!("  {name}: {}", hooks::fault::one_line(&first_text(result), 200));
                     self.printer.err(format!("{}\n", self.output.note_style().yellow().apply_to(line)));
                 }

@@ -91,11 +91,11 @@ fn admit(entry: wit::Tool, plugin: &Plugin, declared: &Declared, taken: &BTreeSe
         return Err("a built-in tool or a plugin that was loaded before has that name".to_owned());
     }
     if let Some(problem) = problem_of_tool_schema(&spec.parameters) {
-        return Err(format!("the schema of its parameters {}", hooks::fault::one_line(&problem, 200)));
+        return Err(format!("parameters {}", hooks::fault::one_line(&problem, 200)));
     }
     // A bad output schema refuses calls, not the tool (plugin-hooks 8); one that is too costly must not be kept at all.
     if let Some(problem) = spec.output_schema.as_ref().and_then(cost_of_tool_schema) {
-        return Err(format!("its output schema {}", hooks::fault::one_line(&problem, 200)));
+        return Err(format!("outputSchema {}", hooks::fault::one_line(&problem, 200)));
     }
     spec.optional |= declared.optional.contains(&spec.name);
     Ok(spec)

@@ -1,4 +1,4 @@
-//! Requests of a person, or of the system, to stop: SIGINT and SIGTERM. Listening begins once and never ends, so that none is lost
+//! Requests of a person, or of the system, to stop: SIGINT, SIGTERM and SIGHUP. Listening begins once and never ends, so that none is lost
 //! between two waits.
 
 use std::process;
@@ -13,19 +13,25 @@ use crate::exit::{Code, Failure};
 pub(super) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+    hang_up: Signal,
 }
 
 impl Interrupts {
     /// Begins to listen; from here on a signal no longer ends the process by itself.
     pub(super) fn listen() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")));
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
     }
 
     async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
         }
     }
 

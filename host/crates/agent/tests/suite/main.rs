@@ -4,9 +4,14 @@
 
 mod approvals;
 mod claims;
+mod deadlines;
 mod delivery;
 mod exits;
+mod history;
+mod passes;
 mod persist;
+mod prompts;
+mod sessions;
 mod stops;
 mod streams;
 mod support;

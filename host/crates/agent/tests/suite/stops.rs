@@ -1,4 +1,4 @@
-//! Runs that are stopped, by somebody or by their time: what is kept, what is told, and what does not happen any more.
+//! Runs that somebody stops: what is kept, what is told, and what does not happen any more.
 
 use std::time::Duration;
 
@@ -14,9 +14,7 @@ use hooks::events::{before_agent_finalize, before_tool_call, message_sending, to
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::{FakeTool, Setup, Sources, Verdict, calls, key, says, says_in, seen};
-
-const MINUTE: Duration = Duration::from_secs(60);
+use crate::support::{FakeTool, Fault, Op, Setup, Verdict, calls, key, says, says_in, seen};
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_in_the_stream_keeps_the_partial_text() {
@@ -72,6 +70,17 @@ async fn a_failure_after_a_stop_is_the_stop() {
     assert_eq!((outcome.status, outcome.error_kind), (RunStatus::Killed, Some(RunErrorKind::Aborted)));
     assert_eq!(chat.rows()[1], "assistant (aborted): Half");
     assert_eq!(chat.ending(), "end aborted=true user");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_after_a_stop_does_not_hide_the_stop() {
+    let setup = Setup::new([]);
+    let slow = FakeTool::hanging("slow").stopped(&setup.stop, CancelReason::User);
+    let chat = setup.turn(calls([("c1", "slow", json!({}))])).tool(&slow).store_fault(Op::Append, 3, Fault::Error).chat();
+    let outcome = chat.user("go").await;
+    assert_eq!((outcome.status, outcome.error_kind), (RunStatus::Killed, Some(RunErrorKind::Aborted)));
+    chat.goes_on().await;
+    assert_eq!(chat.request(2)[2], "error c1: No result was recorded for this tool call.");
 }
 
 #[tokio::test(start_paused = true)]
@@ -274,64 +283,6 @@ async fn a_stop_does_not_cut_the_guards_of_rows_and_texts() {
     chat.user("go").await;
     assert_eq!(chat.rows()[1], "assistant (aborted): ***");
     assert_eq!(chat.sent(), ["***"]);
-}
-
-fn with_timeout(seconds: u64) -> RunRequest {
-    RunRequest { timeout: Some(Duration::from_secs(seconds)), ..RunRequest::new("go", key()) }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_time_of_a_run_ends_its_tools_and_is_told_if_nothing_else_was_said() {
-    let tool = FakeTool::hanging("slow");
-    let chat = Setup::new([calls([("c1", "slow", json!({}))]).after_saying("Working.")]).tool(&tool).chat();
-    let started = Instant::now();
-    let outcome = chat.send(with_timeout(5)).await;
-    assert_eq!(started.elapsed(), Duration::from_secs(5) + WIND_DOWN);
-    assert_eq!((outcome.status, outcome.aborted, outcome.error_kind), (RunStatus::Timeout, true, Some(RunErrorKind::TimedOut)));
-    assert_eq!(tool.in_flight.count(), 0);
-    assert_eq!(chat.rows()[2], "error c1: the operation was aborted");
-    assert_eq!(chat.ending(), "end aborted=true timeout");
-    assert_eq!(chat.sent(), ["the run took longer than its 5 s; raise agents.defaults.timeoutSeconds or pass --timeout"]);
-    assert!(outcome.payloads[0].is_error);
-    assert_eq!(chat.entry().await.status, Some(RunStatus::Timeout));
-    chat.goes_on().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn partial_text_stands_for_the_notice_that_time_was_up() {
-    let chat = Setup::new([says_in(&["As far as I got"]).hanging()]).chat();
-    let outcome = chat.send(with_timeout(5)).await;
-    assert_eq!(outcome.status, RunStatus::Timeout);
-    assert_eq!(chat.sent(), ["As far as I got"]);
-    assert_eq!(chat.rows()[2], "note interrupted: [The turn above was interrupted: its time was up. It may be incomplete.]");
-    chat.goes_on().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_request_s_time_counts_before_the_configured_one_and_zero_is_none() {
-    for (requested, configured, expected) in [
-        (None, None, RunStatus::Done),
-        (None, Some(30), RunStatus::Timeout),
-        (Some(90), Some(30), RunStatus::Done),
-        (Some(30), Some(90), RunStatus::Timeout),
-        (Some(0), Some(30), RunStatus::Done),
-        (None, Some(0), RunStatus::Done),
-    ] {
-        let chat = Setup::new([says("ok").pausing(MINUTE)])
-            .settings(|settings| settings.run_timeout = configured.map(Duration::from_secs))
-            .chat();
-        let timeout = requested.map(Duration::from_secs);
-        let outcome = chat.send(RunRequest { timeout, ..RunRequest::new("go", key()) }).await;
-        assert_eq!(outcome.status, expected, "{requested:?} {configured:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_workspace_that_never_answers_ends_with_the_run_s_time() {
-    let chat = Setup::new([]).sources(Sources::Hanging).chat();
-    let outcome = chat.send(with_timeout(5)).await;
-    assert_eq!(outcome.status, RunStatus::Timeout);
-    assert_eq!(chat.rows(), Vec::<String>::new());
 }
 
 /// Rows of aborted messages hold no call: it has no result, and never will.

@@ -15,7 +15,7 @@ use domain::session::{
 use domain::test_support::{CountedIds, FakeChannel, FakeClock, MemorySessions, RecordedEvents};
 use domain::tool::Tool;
 use domain::{AgentId, RunId, SessionId, SessionKey};
-use hooks::HookInvocation;
+use hooks::{HandlerOptions, HookInvocation};
 
 use super::model::{Models, ScriptedModel};
 use super::people::FakeApprover;
@@ -102,7 +102,22 @@ impl Setup {
         H: Point,
         V: Into<Verdict<H::Answer>> + 'static,
     {
-        self.plugins.add::<H, V>(plugin, priority, answer);
+        self.plugins.add::<H, V>(plugin, HandlerOptions { priority, ..HandlerOptions::default() }, answer);
+        self
+    }
+
+    /// A handler that waits until the tools are final.
+    pub(crate) fn plugin_with_authority<H, V>(
+        mut self,
+        plugin: &str,
+        answer: impl Fn(&H::Event, &H::Context, &HookInvocation<'_>) -> V + Send + Sync + 'static,
+    ) -> Self
+    where
+        H: Point,
+        V: Into<Verdict<H::Answer>> + 'static,
+    {
+        let options = HandlerOptions { requires_tool_authority: true, ..HandlerOptions::default() };
+        self.plugins.add::<H, V>(plugin, options, answer);
         self
     }
 

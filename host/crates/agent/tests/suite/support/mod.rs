@@ -13,7 +13,6 @@ pub(crate) use chat::{Chat, Setup, key};
 pub(crate) use model::{Turn, calls, fails, panics, says, says_in, says_nothing};
 pub(crate) use people::{Answer, NotesTheEnd, Nothing, PanickingChannel, PanickingEvents, Sources};
 pub(crate) use plugins::{Point, Seen, Verdict, seen};
-pub(crate) use render::line;
 pub(crate) use store::{Fault, Op};
 pub(crate) use tools::FakeTool;
 

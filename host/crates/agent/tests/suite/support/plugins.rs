@@ -65,6 +65,7 @@ macro_rules! points {
 
 points!(
     MessageReceived,
+    BeforeReset,
     SessionStart,
     SessionEnd,
     BeforeAgentReply,
@@ -152,13 +153,12 @@ impl Plugins {
     pub(crate) fn add<H, V>(
         &mut self,
         plugin: &str,
-        priority: f64,
+        options: HandlerOptions,
         answer: impl Fn(&H::Event, &H::Context, &HookInvocation<'_>) -> V + Send + Sync + 'static,
     ) where
         H: Point,
         V: Into<Verdict<H::Answer>> + 'static,
     {
-        let options = HandlerOptions { priority, ..HandlerOptions::default() };
         let handler = Arc::new(Native::<H, _> { answer, point: std::marker::PhantomData });
         self.plugin(plugin).registrations.push(Registration { hook: H::ID, handler_name: String::new(), options, handler });
     }

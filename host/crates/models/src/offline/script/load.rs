@@ -75,6 +75,10 @@ impl Script {
         let file = path.display().to_string();
         let read = || {
             let mut text = String::new();
+            // Opening a pipe would wait for whoever writes into it.
+            if !std::fs::metadata(path)?.is_file() {
+                return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"));
+            }
             File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text).map(|_| text)
         };
         match read() {
