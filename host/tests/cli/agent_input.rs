@@ -58,7 +58,11 @@ fn a_message_file_that_is_none_is_refused() {
     bed.file("empty.txt", "\n");
     refused(&bed, &["--message-file", "empty.txt"], &["the message is empty"]);
     bed.file("large.txt", vec![b'x'; 4 * 1024 * 1024 + 1]);
-    refused(&bed, &["--message-file", "large.txt"], &["larger than 4 MiB", "hint: put the material into a file of the workspace"]);
+    refused(
+        &bed,
+        &["--message-file", "large.txt"],
+        &["larger than 4 MiB", "hint: put the material into a file of the workspace"],
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use predicates::prelude::*;
 use predicates::str::{contains, is_empty};
 use serde_json::{Value, json};
 
-use crate::support::{Bed, Staged, json_of, stderr, stdout};
+use crate::support::{Bed, Bell, Staged, json_of, stderr, stdout};
 
 #[test]
 fn text_is_the_reply_and_nothing_else() {
@@ -139,14 +139,20 @@ fn zero_seconds_are_no_limit() {
 
 #[test]
 fn a_session_that_another_process_uses_is_busy() {
-    let bed = Bed::scripted(&json!([{ "play": [{ "text": "working" }, { "pauseMs": 600_000 }] }]));
-    let mut first = Staged::start(bed.process(&["agent", "--message", "one"]));
-    first.until_stdout("working");
-    let assert = bed.creel(&["agent", "--message", "two", "--model", "offline/echo"]).code(5).stdout("");
+    let command = json!({ "command": "echo > bell; sleep 600" });
+    let bed = Bed::scripted(&json!([{ "play": [{ "call": { "name": "exec", "arguments": command } }] }]));
+    let bell = Bell::hang(&bed);
+    let _first = Staged::start(bed.process(&["agent", "--message", "one"]));
+    bell.wait();
+    let echo = |arguments: &[&str]| {
+        let mut all = vec!["agent", "--model", "offline/echo", "--message", "two"];
+        all.extend(arguments);
+        bed.creel(&all)
+    };
+    let assert = echo(&[]).code(5).stdout("");
     assert!(stderr(&assert).contains("session `agent:main:main` is in use by run"), "{}", stderr(&assert));
-    let result = json_of(&bed.creel(&["agent", "--message", "three", "--model", "offline/echo", "--json"]).code(5));
-    assert_eq!(result["status"], "failed");
-    bed.creel(&["agent", "--message", "four", "--model", "offline/echo", "--session-key", "other"]).success().stdout("four\n");
+    assert_eq!(json_of(&echo(&["--json"]).code(5))["status"], "failed");
+    echo(&["--session-key", "other"]).success().stdout("two\n");
 }
 
 #[test]
@@ -173,7 +179,7 @@ fn tools_work_in_the_workspace_and_are_told_on_stderr() {
         { "play": [{ "call": { "name": "read", "arguments": { "path": "missing.txt" } } }] },
         { "play": [{ "text": "Done." }] },
     ]));
-    let assert = bed.creel(&["agent", "--message", "note it"]).success().stdout("Writing. \nDone.\n");
+    let assert = bed.creel(&["agent", "--message", "note it"]).success().stdout("Done.\n");
     let said = stderr(&assert);
     assert!(said.contains("· write {\"path\":\"note.txt\",\"content\":\"rope\"}"), "{said}");
     assert!(said.contains("read: "), "the failure of a tool is told: {said}");
@@ -185,7 +191,10 @@ fn a_workspace_that_cannot_be_used_fails_with_the_key_to_set() {
     let bed = Bed::new();
     let blocked = bed.file("blocked", "a file, not a directory");
     bed.write_config(&json!({ "agents": { "defaults": { "workspace": blocked } } }).to_string());
-    bed.creel(&["agent", "--message", "hi"]).code(1).stdout("").stderr(contains("blocked").and(contains("agents.defaults.workspace")));
+    bed.creel(&["agent", "--message", "hi"])
+        .code(1)
+        .stdout("")
+        .stderr(contains("blocked").and(contains("agents.defaults.workspace")));
 }
 
 #[test]

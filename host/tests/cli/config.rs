@@ -35,7 +35,13 @@ fn a_wrong_type_names_key_path_and_line() {
 fn an_unknown_key_has_a_suggestion_and_all_errors_are_told() {
     refused(
         "{\n  agents: { defaults: { modell: \"offline/echo\" } },\n  logging: { levl: \"info\" },\n}",
-        &["agents.defaults.modell", "did you mean `model`?", "creel.json:3:14: logging.levl", "did you mean `level`?", "has 2 errors"],
+        &[
+            "agents.defaults.modell",
+            "did you mean `model`?",
+            "creel.json:3:14: logging.levl",
+            "did you mean `level`?",
+            "has 2 errors",
+        ],
     );
 }
 

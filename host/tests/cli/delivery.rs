@@ -54,7 +54,7 @@ fn a_cancelled_reply_is_told_and_nowhere_to_be_seen() {
     }
 }
 
-/// A first answer with a call, so that stderr tells when its text has gone by.
+/// A first answer with a call, which tells when its text has gone by.
 fn two_steps() -> Value {
     json!([
         { "play": [{ "text": "Bluebird is a secret. " }, { "call": { "name": "exec", "arguments": { "command": "true" } } }] },
@@ -62,19 +62,32 @@ fn two_steps() -> Value {
     ])
 }
 
+/// Runs on a terminal until the call, and gives what is on it by then.
+fn shown_until_the_call(bed: &Bed) -> String {
+    let mut run = Staged::on_terminal(bed, &["agent", "--message", "news?"], &[("TERM", "dumb")]);
+    run.until_stdout("· exec");
+    run.stdout()
+}
+
 #[test]
 fn nothing_is_shown_before_a_filter_has_passed_it() {
-    let bed = filtered(&two_steps());
-    let mut run = Staged::start(bed.process(&["agent", "--message", "news?"]));
-    run.until_stderr("· exec");
-    assert_eq!(run.stdout(), "");
+    let shown = shown_until_the_call(&filtered(&two_steps()));
+    assert!(!shown.contains("Bluebird") && !shown.contains("secret"), "{shown}");
 }
 
 #[test]
 fn without_a_filter_text_is_shown_while_the_model_speaks() {
-    let bed = Bed::scripted(&two_steps());
-    let mut run = Staged::start(bed.process(&["agent", "--message", "news?"]));
-    run.until_stderr("· exec").until_stdout("Bluebird is a secret. ");
+    let shown = shown_until_the_call(&Bed::scripted(&two_steps()));
+    assert!(shown.contains("Bluebird is a secret."), "{shown}");
+}
+
+#[test]
+fn a_file_or_a_pipe_gets_the_reply_only() {
+    let bed = Bed::scripted(&json!([
+        { "play": [{ "text": "first " }, { "call": { "name": "exec", "arguments": { "command": "true" } } }] },
+        { "play": [{ "text": "second" }] },
+    ]));
+    bed.creel(&["agent", "--message", "go"]).success().stdout("second\n").stderr(contains("· exec"));
 }
 
 #[test]

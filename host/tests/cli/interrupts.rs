@@ -3,21 +3,21 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Bed, Staged, stdout, test_guest, write_plugin};
+use crate::support::{Bed, Bell, Staged, stdout, test_guest, write_plugin};
 
-fn pausing() -> Value {
-    json!([{ "play": [{ "text": "I begin. " }, { "pauseMs": 600_000 }, { "text": "never" }] }])
-}
-
-/// Interrupts a run that has said something; then its session is free and holds what was said.
+/// Interrupts a run whose model has said something; then its session is free and holds what was said.
 fn interrupted_by(signal: Signal) {
-    let bed = Bed::scripted(&pausing());
-    let mut run = Staged::start(bed.process(&["agent", "--message", "go"]));
+    let bed = Bed::scripted(&json!([{ "play": [{ "text": "I begin. " }, { "pauseMs": 600_000 }, { "text": "never" }] }]));
+    let mut run = Staged::on_terminal(&bed, &["agent", "--message", "go"], &[("TERM", "dumb")]);
     run.until_stdout("I begin. ").signal(signal);
     let ended = run.end();
-    assert_eq!(ended.status.code(), Some(130), "{}", ended.stderr);
-    assert_eq!(ended.stdout, "I begin. \n", "the open line is closed");
-    assert!(ended.stderr.contains("stopping; interrupt again") && ended.stderr.contains("interrupted"), "{}", ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{}", ended.stdout);
+    let lines: Vec<&str> = ended.stdout.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    assert_eq!(
+        lines,
+        ["I begin.", "stopping; interrupt again to stop at once", "the run was interrupted"],
+        "nothing is said twice"
+    );
 
     let rows = bed.transcript("main");
     assert_eq!(rows[1]["message"]["content"][0]["text"], "go");
@@ -25,7 +25,10 @@ fn interrupted_by(signal: Signal) {
     assert_eq!((&half["role"], &half["stopReason"]), (&json!("assistant"), &json!("aborted")), "{rows:?}");
     assert_eq!(half["content"][0]["text"], "I begin. ");
     assert_eq!(bed.sessions()[0]["entry"]["status"], "killed");
-    bed.creel(&["agent", "--message", "are you there?", "--model", "offline/echo"]).success().stdout("are you there?\n");
+    bed.creel(&["agent", "--message", "are you there?", "--model", "offline/echo"])
+        .success()
+        .stdout("are you there?\n")
+        .stderr("");
 }
 
 #[test]
@@ -38,43 +41,47 @@ fn termination_ends_a_run_in_good_order() {
     interrupted_by(Signal::TERM);
 }
 
+/// A run in the middle of a command that takes for ever.
+fn busy(bed: &Bed, arguments: &[&str]) -> Staged {
+    let bell = Bell::hang(bed);
+    let run = Staged::start(bed.process(arguments));
+    bell.wait();
+    run
+}
+
+fn endless_command() -> Value {
+    json!([{ "play": [{ "text": "Wait. " }, { "call": { "name": "exec", "arguments": { "command": "echo $$ > pid; echo > bell; sleep 600" } } }] }])
+}
+
 #[test]
 fn an_interrupted_run_is_told_as_json() {
-    let bed = Bed::scripted(&json!([
-        { "play": [{ "call": { "name": "exec", "arguments": { "command": "touch started; sleep 600" } } }] },
-    ]));
-    let mut run = Staged::start(bed.process(&["agent", "--message", "go", "--json", "-vv"]));
-    // Nothing is on stdout before the end, so the log of the tool call is the sign.
-    until_exists(&bed.workspace().join("started"));
+    let bed = Bed::scripted(&endless_command());
+    let mut run = busy(&bed, &["agent", "--message", "go", "--json"]);
     run.signal(Signal::INT);
     let ended = run.end();
     assert_eq!(ended.status.code(), Some(130), "{}", ended.stderr);
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&result["status"], &result["meta"]["aborted"]), (&json!("killed"), &json!(true)));
+    assert_eq!((&result["payloads"], &result["meta"]["agentMeta"]["toolCalls"]), (&json!([]), &json!(1)), "{result}");
 }
 
 #[test]
 fn an_interrupted_command_leaves_no_process_behind() {
-    let bed = Bed::scripted(&json!([
-        { "play": [{ "call": { "name": "exec", "arguments": { "command": "echo $$ > pid; sleep 600" } } }] },
-    ]));
-    let mut run = Staged::start(bed.process(&["agent", "--message", "go"]));
-    run.until_stderr("· exec");
-    let pid_file = bed.workspace().join("pid");
-    until_exists(&pid_file);
-    run.signal(Signal::INT);
+    let bed = Bed::scripted(&endless_command());
+    let mut run = busy(&bed, &["agent", "--message", "go"]);
+    run.signal(Signal::TERM);
     assert_eq!(run.end().status.code(), Some(130));
-    let pid = std::fs::read_to_string(pid_file).unwrap();
+    let pid = std::fs::read_to_string(bed.workspace().join("pid")).unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z "), "the shell still runs: {stat}");
 }
 
 #[test]
 fn the_second_interrupt_waits_for_nothing() {
-    let bed = Bed::scripted_with(&pausing(), endless_observer());
+    let bed = Bed::scripted_with(&endless_command(), endless_observer());
     write_endless_observer(&bed);
-    let mut run = Staged::start(bed.process(&["agent", "--message", "go"]));
-    run.until_stdout("I begin. ").signal(Signal::INT).until_stderr("stopping").signal(Signal::INT);
+    let mut run = busy(&bed, &["agent", "--message", "go"]);
+    run.signal(Signal::INT).until_stderr("stopping").signal(Signal::INT);
     let ended = run.end();
     assert_eq!(ended.status.code(), Some(130), "{}", ended.stderr);
     bed.creel(&["sessions", "list"]).success();
@@ -108,13 +115,4 @@ fn write_endless_observer(bed: &Bed) {
     let manifest = json!({ "hooks": [{ "hook": "agent_end" }], "capabilities": { "kv": true } });
     let component = std::fs::read(test_guest("hook_script")).unwrap();
     write_plugin(&bed.state().join("plugins"), "endless", manifest, Some(&component));
-}
-
-/// Waits until a file is there and has something in it, or is of no interest but its name.
-fn until_exists(path: &std::path::Path) {
-    let deadline = std::time::Instant::now() + crate::support::LIMIT;
-    while !path.exists() || (path.ends_with("pid") && std::fs::read(path).unwrap().is_empty()) {
-        assert!(std::time::Instant::now() < deadline, "{} does not come", path.display());
-        std::thread::yield_now();
-    }
 }

@@ -28,7 +28,8 @@ use std::path::Path;
 #[test]
 fn every_file_here_is_part_of_the_suite() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
-    let stems = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned());
+    let stems =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned());
     let files: BTreeSet<String> = stems.filter(|stem| stem != "main").collect();
     let modules = include_str!("main.rs").lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
     assert_eq!(files, modules.map(str::to_owned).collect());

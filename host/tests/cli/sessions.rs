@@ -111,13 +111,9 @@ fn a_session_is_found_by_key_bare_key_id_and_agent() {
     let id = json_of(&bed.creel(&["agent", "--message", "hi", "--agent", "ops", "--json"]).success())["sessionId"].clone();
     bed.creel(&["agent", "--message", "hi", "--session-key", "global"]).success();
     let id = id.as_str().unwrap();
-    for arguments in [
-        &["agent:ops:main"][..],
-        &["main", "--agent", "ops"],
-        &["--agent", "ops"],
-        &[id, "--agent", "ops"],
-        &["global"],
-    ] {
+    for arguments in
+        [&["agent:ops:main"][..], &["main", "--agent", "ops"], &["--agent", "ops"], &[id, "--agent", "ops"], &["global"]]
+    {
         let mut all = vec!["sessions", "show", "--json"];
         all.extend(arguments);
         let key = json_of(&bed.creel(&all).success())["sessionKey"].clone();
@@ -145,7 +141,9 @@ fn an_export_never_overwrites() {
     assert!(stderr(&assert).contains("5 rows of") && stderr(&assert).contains("written to out.jsonl"), "{}", stderr(&assert));
     let exported = fs::read_to_string(bed.work().join("out.jsonl")).unwrap();
     assert_eq!(exported, stdout(&bed.creel(&["sessions", "export"]).success()));
-    bed.creel(&["sessions", "export", "-o", "out.jsonl"]).code(2).stderr(contains("out.jsonl exists already").and(contains("--output")));
+    bed.creel(&["sessions", "export", "-o", "out.jsonl"])
+        .code(2)
+        .stderr(contains("out.jsonl exists already").and(contains("--output")));
     assert_eq!(fs::read_to_string(bed.work().join("out.jsonl")).unwrap(), exported);
     bed.creel(&["sessions", "export", "-o", "nowhere/out.jsonl"]).code(2).stderr(contains("nowhere/out.jsonl cannot be created"));
     bed.creel(&["sessions", "export", "nobody", "-o", "new.jsonl"]).code(2);

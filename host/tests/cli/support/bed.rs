@@ -166,11 +166,6 @@ pub(crate) fn stderr(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stderr.clone()).unwrap()
 }
 
-/// The exit code.
-pub(crate) fn code(assert: &Assert) -> Option<i32> {
-    assert.get_output().status.code()
-}
-
 /// Stdout as the one JSON document that it must be.
 pub(crate) fn json_of(assert: &Assert) -> Value {
     let text = stdout(assert);

@@ -4,9 +4,9 @@ mod bed;
 mod plugins;
 mod staged;
 
-pub(crate) use bed::{Bed, code, json_of, stderr, stdout};
+pub(crate) use bed::{Bed, json_of, stderr, stdout};
 pub(crate) use plugins::{CORE_MODULE, component_exporting, example, examples, test_guest, write_plugin};
-pub(crate) use staged::{Ended, Staged};
+pub(crate) use staged::{Bell, Staged};
 
 use std::time::Duration;
 

@@ -1,7 +1,9 @@
-//! A process that is watched while it runs, so that a test can act at a certain point. No test sleeps: it waits for words on a stream,
-//! and no longer than [`LIMIT`].
+//! A process that is watched while it runs, so that a test can act at a certain point. No test sleeps: it waits for words on a stream, or
+//! for a command of the run that rings a [`Bell`], and no longer than [`LIMIT`].
 
-use std::io::{Read, Write};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -9,7 +11,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::LIMIT;
+use super::{Bed, LIMIT};
 
 /// One of the two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,8 @@ enum Stream {
 pub(crate) struct Staged {
     child: Child,
     stdin: Option<ChildStdin>,
+    /// Where the binary's process id is, if it is not the process that was started.
+    pid_file: Option<PathBuf>,
     pieces: Receiver<(Stream, Vec<u8>)>,
     out: Vec<u8>,
     err: Vec<u8>,
@@ -43,7 +47,25 @@ impl Staged {
         forward(Stream::Out, child.stdout.take().unwrap(), sender.clone());
         forward(Stream::Err, child.stderr.take().unwrap(), sender);
         let stdin = child.stdin.take();
-        Self { child, stdin, pieces, out: Vec::new(), err: Vec::new() }
+        Self { child, stdin, pid_file: None, pieces, out: Vec::new(), err: Vec::new() }
+    }
+
+    /// Starts the binary on a terminal of its own, with these variables on top of the bed's. `script` of util-linux lends the terminal;
+    /// stdout has what is on it, both streams in their order.
+    pub(crate) fn on_terminal(bed: &Bed, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+        let plain = bed.process(arguments);
+        let words = [plain.get_program()].into_iter().chain(plain.get_args());
+        let words: Vec<String> = words.map(|word| quoted(word.to_str().unwrap())).collect();
+        let pid_file = bed.temporary().join("pid");
+        let line = format!("echo $$ > {}; exec {}", quoted(pid_file.to_str().unwrap()), words.join(" "));
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).env_clear().current_dir(bed.work());
+        script.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        script.env("SHELL", "/bin/sh").envs(variables.iter().copied());
+        let mut started = Self::start(script);
+        started.pid_file = Some(pid_file);
+        started
     }
 
     /// Waits until stdout holds a text.
@@ -81,9 +103,13 @@ impl Staged {
         self
     }
 
+    /// Sends a signal to the binary.
     pub(crate) fn signal(&mut self, signal: Signal) -> &mut Self {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
+        let pid = match &self.pid_file {
+            Some(file) => fs::read_to_string(file).unwrap().trim().parse().unwrap(),
+            None => i32::try_from(self.child.id()).unwrap(),
+        };
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
         self
     }
 
@@ -119,6 +145,33 @@ impl Staged {
 
     fn all(&self) -> String {
         format!("stdout: {}\nstderr: {}", self.seen(Stream::Out), self.seen(Stream::Err))
+    }
+}
+
+/// A pipe in the workspace that a command of a run rings with `echo > bell`, which waits until somebody hears it.
+pub(crate) struct Bell(Receiver<()>);
+
+impl Bell {
+    /// Hangs the bell up; before the run starts.
+    pub(crate) fn hang(bed: &Bed) -> Self {
+        fs::create_dir_all(bed.workspace()).unwrap();
+        let path = bed.workspace().join("bell");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let (sender, heard) = mpsc::channel();
+        // The pipe ends with each command, unless the next one has opened it by then.
+        thread::spawn(move || {
+            while let Ok(pipe) = File::open(&path) {
+                if BufReader::new(pipe).lines().any(|_| sender.send(()).is_err()) {
+                    return;
+                }
+            }
+        });
+        Self(heard)
+    }
+
+    /// Waits until it is rung once more.
+    pub(crate) fn wait(&self) {
+        self.0.recv_timeout(LIMIT).expect("the run rings the bell in time");
     }
 }
 
