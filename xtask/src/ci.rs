@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(ran, ["format", "guests", "clippy"]);
         let text = error.unwrap_err().to_string();
         assert!(text.starts_with("step `clippy` failed after 0.0 s: exit status: 101"), "{text}");
-        assert!(text.ends_with("run it alone with: cargo clippy --workspace --all-targets -- -D warnings"), "{text}");
+        assert!(text.ends_with("run it alone with: cargo clippy --locked --workspace --all-targets -- -D warnings"), "{text}");
     }
 
     #[test]
@@ -120,6 +120,6 @@ mod tests {
 
     #[test]
     fn variable_is_part_of_what_to_type() {
-        assert_eq!(STEPS[4].typed(), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps");
+        assert_eq!(STEPS[4].typed(), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --locked --workspace --no-deps");
     }
 }
