@@ -104,16 +104,24 @@ fn warnings_are_told_and_stop_nothing() {
 }
 
 #[test]
-fn a_named_file_that_is_missing_is_a_warning() {
+fn a_named_file_that_is_missing_is_no_configuration() {
     let bed = Bed::new();
-    for option in [&["--config", "nowhere.json"][..], &[]] {
-        let mut command = bed.command(&["config", "check"]);
-        command.args(option);
-        if option.is_empty() {
+    let named = |by_option: bool, arguments: &[&str]| {
+        let mut command = bed.command(arguments);
+        if by_option {
+            command.args(["--config", "nowhere.json"]);
+        } else {
             command.env("CREEL_CONFIG_PATH", "nowhere.json");
         }
-        Bed::finish(&mut command).success().stderr(contains("warning:").and(contains("does not exist")));
+        Bed::finish(&mut command)
+    };
+    for by_option in [true, false] {
+        named(by_option, &["config", "check"]).success().stderr(contains("warning:").and(contains("does not exist")));
+        // The defaults have none of the guards that the file would have.
+        named(by_option, &["agent", "--message", "hi"]).code(3).stdout("").stderr(contains("nowhere.json does not exist"));
     }
+    named(true, &["plugins", "disable", "guard"]).success();
+    assert!(bed.work().join("nowhere.json").exists(), "a command that writes it makes it");
 }
 
 #[test]

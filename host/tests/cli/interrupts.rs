@@ -1,9 +1,13 @@
-//! SIGINT and SIGTERM: the first one asks a run to stop and waits for its orderly end, the second one does not wait.
+//! SIGINT, SIGTERM and SIGHUP: the first one asks a run to stop and waits for its orderly end, the second one does not wait.
 
+use std::process::Command;
+use std::time::Instant;
+
+use creel::commands::OBSERVER_GRACE;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Bed, Bell, Staged, stdout, test_guest, write_plugin};
+use crate::support::{Bed, Bell, Ended, Staged, stdout, test_guest, write_plugin};
 
 /// Interrupts a run whose model has said something; then its session is free and holds what was said.
 fn interrupted_by(signal: Signal) {
@@ -39,6 +43,33 @@ fn an_interrupt_ends_a_run_in_good_order() {
 #[test]
 fn termination_ends_a_run_in_good_order() {
     interrupted_by(Signal::TERM);
+}
+
+#[test]
+fn a_terminal_that_closes_ends_a_run_in_good_order() {
+    interrupted_by(Signal::HUP);
+}
+
+#[test]
+fn what_is_ignored_from_the_start_stays_ignored() {
+    let command = json!({ "command": "echo > bell; read line < go; echo $line" });
+    let bed = Bed::scripted(&json!([
+        { "play": [{ "call": { "name": "exec", "arguments": command } }] },
+        { "expect": { "toolResults": { "contains": "go on" } }, "play": [{ "text": "I went on." }] },
+    ]));
+    let bell = Bell::hang(&bed);
+    let go = bed.workspace().join("go");
+    assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
+    let plain = bed.process(&["agent", "--message", "go"]);
+    let mut nohup = Command::new("nohup");
+    nohup.arg(plain.get_program()).args(plain.get_args()).env_clear().current_dir(bed.work());
+    nohup.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut run = Staged::start(nohup);
+    bell.wait();
+    run.signal(Signal::HUP);
+    std::fs::write(go, "go on\n").unwrap();
+    let ended = run.end();
+    assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(0), "I went on.\n"), "{}", ended.stderr);
 }
 
 /// A run in the middle of a command that takes for ever.
@@ -82,7 +113,7 @@ fn the_second_interrupt_waits_for_nothing() {
     write_endless_observer(&bed);
     let mut run = busy(&bed, &["agent", "--message", "go"]);
     run.signal(Signal::INT).until_stderr("stopping").signal(Signal::INT);
-    let ended = run.end();
+    let ended = ends_without_the_grace(run);
     assert_eq!(ended.status.code(), Some(130), "{}", ended.stderr);
     bed.creel(&["sessions", "list"]).success();
 }
@@ -95,11 +126,19 @@ fn observers_that_do_not_end_can_be_left_behind() {
     // The reply is out. What is left is to wait for the observer, for which one interrupt is enough; if the run itself was still about
     // to end, it takes the second one.
     run.until_stdout("done\n").signal(Signal::INT).signal(Signal::TERM);
-    let ended = run.end();
+    let ended = ends_without_the_grace(run);
     assert!(matches!(ended.status.code(), Some(0 | 130)), "{:?} {}", ended.status, ended.stderr);
     assert_eq!(ended.stdout, "done\n");
     let sessions = bed.creel(&["sessions", "list"]).success();
     assert!(stdout(&sessions).contains("agent:main:main  done"), "{}", stdout(&sessions));
+}
+
+/// The end, which comes before the observer is given up by itself.
+fn ends_without_the_grace(run: Staged) -> Ended {
+    let asked = Instant::now();
+    let ended = run.end();
+    assert!(asked.elapsed() < OBSERVER_GRACE / 2, "it waited {:?} for the observer", asked.elapsed());
+    ended
 }
 
 /// Settings of a plugin whose handler of `agent_end` never ends by itself.

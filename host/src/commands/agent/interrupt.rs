@@ -1,5 +1,5 @@
 //! Requests of a person, or of the system, to stop: SIGINT, SIGTERM and SIGHUP. Listening begins once and never ends, so that none is lost
-//! between two waits.
+//! between two waits. What whoever started us told us to ignore (`nohup`, a job in the background) stays ignored.
 
 use std::process;
 
@@ -11,15 +11,21 @@ use crate::exit::{Code, Failure};
 
 /// The requests to stop that reach this process.
 pub(super) struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
+    interrupt: Option<Signal>,
+    terminate: Option<Signal>,
+    hang_up: Option<Signal>,
 }
 
 impl Interrupts {
     /// Begins to listen; from here on a signal no longer ends the process by itself.
     pub(super) fn listen() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")));
+        let ignored = ignored();
+        let listen = |kind: SignalKind| {
+            if ignored & (1 << (kind.as_raw_value() - 1)) != 0 {
+                return Ok(None);
+            }
+            signal(kind).map(Some).map_err(|error| Failure::internal(format!("signals cannot be heard: {error}")))
+        };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -29,9 +35,9 @@ impl Interrupts {
 
     async fn next(&mut self) {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hang_up.recv() => {}
+            () = heard(&mut self.interrupt) => {}
+            () = heard(&mut self.terminate) => {}
+            () = heard(&mut self.hang_up) => {}
         }
     }
 
@@ -62,4 +68,18 @@ impl Interrupts {
             () = self.next() => process::exit(i32::from(Code::Interrupted as u8)),
         }
     }
+}
+
+async fn heard(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Signals that this process was started to ignore, one bit each, the first signal the lowest. Where the system does not tell: none.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

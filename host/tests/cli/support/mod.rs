@@ -6,7 +6,7 @@ mod staged;
 
 pub(crate) use bed::{Bed, json_of, stderr, stdout};
 pub(crate) use plugins::{CORE_MODULE, component_exporting, example, examples, test_guest, write_plugin};
-pub(crate) use staged::{Bell, Staged};
+pub(crate) use staged::{Bell, Ended, Staged};
 
 use std::time::Duration;
 
