@@ -17,32 +17,36 @@ pub enum CancelReason {
     Superseded,
 }
 
-/// A request to stop, shared by everything that works for one run. The first reason wins.
+/// A request to stop, shared by everything that works for one run. The first reason wins. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel {
+pub struct Cancel(Arc<Request>);
+
+#[derive(Debug, Default)]
+struct Request {
     token: CancellationToken,
-    reason: Arc<OnceLock<CancelReason>>,
+    reason: OnceLock<CancelReason>,
 }
 
 impl Cancel {
     /// Asks to stop.
     pub fn cancel(&self, reason: CancelReason) {
-        let _ = self.reason.set(reason);
-        self.token.cancel();
+        let _ = self.0.reason.set(reason);
+        self.0.token.cancel();
     }
 
     /// Whether it was asked to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.token.is_cancelled()
+        // The reason is set first, and reading it takes no lock.
+        self.0.reason.get().is_some()
     }
 
     /// Why, if it was.
     pub fn reason(&self) -> Option<CancelReason> {
-        self.reason.get().copied()
+        self.0.reason.get().copied()
     }
 
     /// Waits until it is asked to stop.
     pub async fn cancelled(&self) {
-        self.token.cancelled().await;
+        self.0.token.cancelled().await;
     }
 }

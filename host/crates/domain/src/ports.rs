@@ -2,7 +2,7 @@
 //! `test_support`.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -137,13 +137,13 @@ pub struct RunScope {
 
 struct ScopeInner {
     run_id: RunId,
-    kept: Mutex<HashMap<u64, Vec<Box<dyn Any + Send>>>>,
+    kept: Mutex<BTreeMap<u64, Vec<Box<dyn Any + Send>>>>,
 }
 
 impl RunScope {
     /// An empty scope.
     pub fn new(run_id: RunId) -> Self {
-        Self { inner: Arc::new(ScopeInner { run_id, kept: Mutex::new(HashMap::new()) }) }
+        Self { inner: Arc::new(ScopeInner { run_id, kept: Mutex::new(BTreeMap::new()) }) }
     }
 
     /// The run.
@@ -161,7 +161,7 @@ impl RunScope {
         self.kept().entry(slot).or_default().push(thing);
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Vec<Box<dyn Any + Send>>>> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Vec<Box<dyn Any + Send>>>> {
         // The map holds no invariant that a panic could break half way.
         self.inner.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

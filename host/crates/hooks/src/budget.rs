@@ -1,7 +1,12 @@
 //! How long one handler may take (plugin-hooks 1.7). A budget belongs to a handler, never to a dispatch.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::time::{Instant, sleep_until};
 
 use crate::catalogue::{HookId, Kind};
 
@@ -49,9 +54,33 @@ pub fn resolve(hook: HookId, operator: &OperatorBudgets, manifest_ms: Option<u64
         .unwrap_or(ceiling)
 }
 
+/// What a call gives until `deadline`, if it gives anything. Only a call that waits gets a timer: most do not.
+pub(crate) async fn within<T>(deadline: Instant, mut call: BoxFuture<'_, T>) -> Option<T> {
+    let mut timer = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(given) = call.as_mut().poll(cx) {
+            return Poll::Ready(Some(given));
+        }
+        let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        timer.as_mut().poll(cx).map(|()| None)
+    })
+    .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_waits_ends_at_its_deadline() {
+        let start = Instant::now();
+        let ms = |ms| start + Duration::from_millis(ms);
+        assert_eq!(within(ms(50), Box::pin(std::future::ready(7))).await, Some(7));
+        assert_eq!(within(ms(50), Box::pin(async { sleep_until(ms(20)).await })).await, Some(()));
+        assert_eq!(Instant::now(), ms(20));
+        assert_eq!(within(ms(50), Box::pin(std::future::pending::<()>())).await, None);
+        assert_eq!(Instant::now(), ms(50));
+    }
 
     #[test]
     fn the_five_sources_count_in_order() {

@@ -104,10 +104,11 @@ macro_rules! hook_points {
             $($(#[$doc])* $point(&'a $event, &'a $context),)*
         }
 
-        /// Answer of one call; `None`: no opinion.
+        /// Answer of one call; `None`: no opinion. Boxed, because most calls have none, and a reply passes through many hands: each
+        /// would copy the room of the largest answer.
         #[derive(Debug)]
         pub enum HookReply {
-            $($(#[$doc])* $point(Option<$answer>),)*
+            $($(#[$doc])* $point(Option<Box<$answer>>),)*
         }
 
         impl HookCall<'_> {
@@ -143,7 +144,7 @@ macro_rules! hook_points {
                     HookCall::$point(event, context)
                 }
 
-                fn answer(reply: HookReply) -> Result<Option<$answer>, Fault> {
+                fn answer(reply: HookReply) -> Result<Option<Box<$answer>>, Fault> {
                     match reply {
                         HookReply::$point(answer) => Ok(answer),
                         other => Err(wrong_reply(HookId::$point, other.id())),

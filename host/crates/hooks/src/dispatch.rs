@@ -9,6 +9,7 @@ use domain::{PluginId, SessionKey};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use crate::budget;
 use crate::catalogue::{FailurePolicy, HookId};
 use crate::fault::{Fault, FaultKind};
 use crate::handler::{HookInvocation, MAX_CHAIN_DEPTH, TraceContext};
@@ -128,11 +129,11 @@ impl Dispatcher {
                 continue;
             }
             let started = Instant::now();
-            let outcome = match self.call::<H>(entry, newest, context, scope).await {
+            let outcome = match self.call::<H>(entry, newest, context, scope, started).await {
                 Ok(Some(answer)) => {
                     let described = self.sink.as_ref().and_then(|_| H::describe(&answer));
                     let who = Who { plugin: &entry.plugin, handler: &entry.handler_name, options: &entry.options };
-                    decision = H::fold(decision, answer, who);
+                    decision = H::fold(decision, *answer, who);
                     if H::is_terminal(&decision) {
                         self.record(H::ID, entry, scope, started, HandlerOutcome::Decided(described.unwrap_or_default()));
                         tracing::debug!(hook = %H::ID, plugin = %entry.plugin, priority = entry.options.priority, "terminal decision");
@@ -170,10 +171,10 @@ impl Dispatcher {
                 continue;
             }
             let started = Instant::now();
-            match self.call_unchecked::<H>(entry, event, context, scope).await {
+            match self.call_unchecked::<H>(entry, event, context, scope, started).await {
                 Ok(Some(answer)) if H::claims(&answer) => {
                     self.record(H::ID, entry, scope, started, HandlerOutcome::Decided(H::describe(&answer)));
-                    return Some(Claimed { plugin: entry.plugin.clone(), answer });
+                    return Some(Claimed { plugin: entry.plugin.clone(), answer: *answer });
                 }
                 Ok(_) => self.record(H::ID, entry, scope, started, HandlerOutcome::Quiet),
                 Err(fault) => {
@@ -210,7 +211,7 @@ impl Dispatcher {
             });
         join_all(selected.map(|entry| async move {
             let started = Instant::now();
-            let outcome = match self.call_unchecked::<H>(entry, event, context, scope).await {
+            let outcome = match self.call_unchecked::<H>(entry, event, context, scope, started).await {
                 Ok(_) => HandlerOutcome::Quiet,
                 Err(fault) => {
                     log_fault(H::ID, entry, &fault);
@@ -228,8 +229,9 @@ impl Dispatcher {
         event: &H::Event,
         context: &H::Context,
         scope: &Scope,
-    ) -> Result<Option<H::Answer>, Fault> {
-        let answer = self.call_unchecked::<H>(entry, event, context, scope).await?;
+        started: Instant,
+    ) -> Result<Option<Box<H::Answer>>, Fault> {
+        let answer = self.call_unchecked::<H>(entry, event, context, scope, started).await?;
         if let Some(answer) = &answer {
             H::check(event, answer)?;
         }
@@ -244,8 +246,9 @@ impl Dispatcher {
         event: &H::Event,
         context: &H::Context,
         scope: &Scope,
-    ) -> Result<Option<H::Answer>, Fault> {
-        let deadline = Instant::now() + entry.budget;
+        started: Instant,
+    ) -> Result<Option<Box<H::Answer>>, Fault> {
+        let deadline = started + entry.budget;
         let invocation = HookInvocation {
             handler: &entry.handler_name,
             deadline,
@@ -257,9 +260,9 @@ impl Dispatcher {
             trace: scope.trace.as_ref(),
         };
         let call = entry.handler.call(H::call(event, context), &invocation);
-        match tokio::time::timeout_at(deadline, call).await {
-            Ok(reply) => H::answer(reply?),
-            Err(_) => Err(Fault::new(FaultKind::Timeout, format!("no answer within {} ms", entry.budget.as_millis()))),
+        match budget::within(deadline, call).await {
+            Some(reply) => H::answer(reply?),
+            None => Err(Fault::new(FaultKind::Timeout, format!("no answer within {} ms", entry.budget.as_millis()))),
         }
     }
 

@@ -27,7 +27,7 @@ pub trait HookPoint: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the reply belongs to another hook, which is a fault of the host.
-    fn answer(reply: HookReply) -> Result<Option<Self::Answer>, Fault>;
+    fn answer(reply: HookReply) -> Result<Option<Box<Self::Answer>>, Fault>;
 }
 
 /// Who gave an answer.

@@ -143,14 +143,14 @@ fn quiet(call: HookCall<'_>) -> Result<HookReply, Fault> {
 fn model(name: &'static str) -> impl Fn(HookCall<'_>) -> Result<HookReply, Fault> {
     move |_| {
         let answer = before_model_resolve::Answer { model_override: Some(name.into()), ..Default::default() };
-        Ok(HookReply::BeforeModelResolve(Some(answer)))
+        Ok(HookReply::BeforeModelResolve(Some(Box::new(answer))))
     }
 }
 
 fn block(reason: &'static str) -> impl Fn(HookCall<'_>) -> Result<HookReply, Fault> {
     move |_| {
         let answer = before_tool_call::Answer { block: true, block_reason: Some(reason.into()), ..Default::default() };
-        Ok(HookReply::BeforeToolCall(Some(answer)))
+        Ok(HookReply::BeforeToolCall(Some(Box::new(answer))))
     }
 }
 
@@ -195,7 +195,8 @@ async fn a_fault_aborts_a_closed_hook_and_is_passed_over_in_an_open_one() {
     assert_eq!(*calls.lock().unwrap(), ["bad"]);
 
     let rewrite = |_: HookCall<'_>| {
-        Ok(HookReply::MessageSending(Some(message_sending::Answer { content: Some("x".into()), ..Default::default() })))
+        let answer = message_sending::Answer { content: Some("x".into()), ..Default::default() };
+        Ok(HookReply::MessageSending(Some(Box::new(answer))))
     };
     let open = Setup::default().on("bad", HookId::MessageSending, 1.0, fail).on("good", HookId::MessageSending, 0.0, rewrite);
     let event = message_sending::Event { content: "o".into(), ..Default::default() };

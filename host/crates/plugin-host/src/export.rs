@@ -25,7 +25,7 @@ pub(crate) trait Export: HookPoint {
     fn unpack<'a>(call: &HookCall<'a>) -> Option<(&'a Self::Event, &'a Self::Context)>;
 
     /// Wraps an answer.
-    fn reply(answer: Option<Self::Answer>) -> HookReply;
+    fn reply(answer: Option<Box<Self::Answer>>) -> HookReply;
 
     /// Looks the function up in a component.
     fn indices(pre: &InstancePre<State>) -> wasmtime::Result<Self::Indices>;
@@ -45,7 +45,7 @@ pub(crate) trait Export: HookPoint {
         handler: &'a str,
         event: &'a Self::Event,
         context: &'a Self::Context,
-    ) -> impl Future<Output = wasmtime::Result<Result<Option<Self::Answer>, Fault>>> + Send + 'a;
+    ) -> impl Future<Output = wasmtime::Result<Result<Option<Box<Self::Answer>>, Fault>>> + Send + 'a;
 }
 
 /// What `handle` of a hook that decides returns.
@@ -61,15 +61,15 @@ type Handle<P> = (
     <<P as HookPoint>::Context as ToRecord<'static>>::Record,
 );
 
-fn decided<A: FromAnswer>(returned: Result<Option<A::Wit>, String>) -> Result<Option<A>, Fault> {
+fn decided<A: FromAnswer>(returned: Result<Option<A::Wit>, String>) -> Result<Option<Box<A>>, Fault> {
     match returned {
-        Ok(Some(answer)) if !A::is_silent(&answer) => A::from_answer(answer).map(Some),
+        Ok(Some(answer)) if !A::is_silent(&answer) => A::from_answer(answer).map(|answer| Some(Box::new(answer))),
         Ok(_) => Ok(None),
         Err(text) => Err(Fault::new(FaultKind::Guest, text)),
     }
 }
 
-fn watched(returned: Watches) -> Result<Option<()>, Fault> {
+fn watched(returned: Watches) -> Result<Option<Box<()>>, Fault> {
     returned.map(|()| None).map_err(|text| Fault::new(FaultKind::Guest, text))
 }
 
@@ -109,7 +109,7 @@ macro_rules! exports {
                     }
                 }
 
-                fn reply(answer: Option<Self::Answer>) -> HookReply {
+                fn reply(answer: Option<Box<Self::Answer>>) -> HookReply {
                     HookReply::$point(answer)
                 }
 
@@ -137,7 +137,7 @@ macro_rules! exports {
                     handler: &'a str,
                     event: &'a Self::Event,
                     context: &'a Self::Context,
-                ) -> wasmtime::Result<Result<Option<Self::Answer>, Fault>> {
+                ) -> wasmtime::Result<Result<Option<Box<Self::Answer>>, Fault>> {
                     let arena = Arena::new();
                     let event = event.to_record(&arena);
                     let context = context.to_record(&arena);

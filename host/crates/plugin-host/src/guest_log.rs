@@ -2,6 +2,8 @@
 //! one line each, bounded, control characters escaped, and a budget for each call; what is above is dropped, counted, and told in one
 //! line.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use domain::{PluginId, SessionKey};
 use hooks::fault::one_line;
 use parking_lot::Mutex;
@@ -32,6 +34,8 @@ pub(crate) enum Stream {
 pub(crate) struct GuestLog {
     plugin: PluginId,
     bytes_per_call: usize,
+    /// Whether the call wrote anything; most calls do not, and end without a lock.
+    used: AtomicBool,
     call: Mutex<CallLog>,
 }
 
@@ -59,20 +63,26 @@ impl GuestLog {
             out: Vec::new(),
             err: Vec::new(),
         };
-        Self { plugin, bytes_per_call, call: Mutex::new(call) }
+        Self { plugin, bytes_per_call, used: AtomicBool::new(false), call: Mutex::new(call) }
     }
 
     /// Starts the budget of a call; `surface` is the hook, or the tool function.
     pub(crate) fn begin(&self, surface: &'static str, session: Option<&SessionKey>) {
         let mut call = self.call.lock();
         call.surface = surface;
-        call.session = session.cloned();
+        // Calls of one run share their session; comparing is cheaper than counting references.
+        if call.session.as_ref() != session {
+            call.session = session.cloned();
+        }
         call.records_left = LOG_RECORDS;
         call.bytes_left = self.bytes_per_call;
     }
 
     /// Ends a call: writes lines that have no end yet, and says what was dropped.
     pub(crate) fn finish(&self) {
+        if !self.used.swap(false, Ordering::Relaxed) {
+            return;
+        }
         let mut call = self.call.lock();
         for stream in [Stream::Out, Stream::Err] {
             let line = std::mem::take(call.buffer(stream));
@@ -91,11 +101,11 @@ impl GuestLog {
             );
         }
         (call.dropped_records, call.dropped_bytes) = (0, 0);
-        (call.records_left, call.bytes_left) = (0, 0);
     }
 
     /// Takes one record of the `log` import.
     pub(crate) fn record(&self, level: Level, message: &str, fields: &[(String, String)]) {
+        self.used.store(true, Ordering::Relaxed);
         let size = message.len() + fields.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
         let mut call = self.call.lock();
         if !call.spend(size) {
@@ -107,6 +117,7 @@ impl GuestLog {
 
     /// Takes bytes that the guest printed.
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) {
+        self.used.store(true, Ordering::Relaxed);
         let mut call = self.call.lock();
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {

@@ -8,7 +8,7 @@ use hooks::{Fault, FaultKind, Handler, HookCall, HookId, HookInvocation, HookRep
 
 use crate::export::{self, Export, Visitor};
 use crate::instance::{Live, Plugin, at_the_edge};
-use crate::state::Call;
+use crate::state::CallFacts;
 
 /// One exported hook of a plugin.
 struct HookHandler<E: Export> {
@@ -52,18 +52,16 @@ impl<E: Export> HookHandler<E> {
         event: &E::Event,
         context: &E::Context,
         invocation: &HookInvocation<'_>,
-    ) -> Result<Option<E::Answer>, Fault> {
-        let call = facts(invocation);
-        let cancel = call.cancel().map(|_| invocation.cancel);
-        // Pinned where it is: the future of a guest call is large, and each move of it would be a copy.
+    ) -> Result<Option<Box<E::Answer>>, Fault> {
+        let facts = facts(E::ID, invocation);
         let work = pin!(async {
-            let _turn = self.plugin.turn(invocation.deadline).await?;
-            let mut live = self.plugin.take(invocation.run, call, E::ID.name()).await?;
+            let _turn = self.plugin.turn(facts.deadline).await?;
+            let mut live = self.plugin.take(&facts).await?;
             let answer = self.ask(&mut live, invocation.handler, event, context).await?;
-            self.plugin.give_back(invocation.run, live);
+            self.plugin.give_back(facts.run, live);
             answer
         });
-        at_the_edge(invocation.deadline, invocation.budget, cancel, work).await
+        at_the_edge(&facts, work).await
     }
 
     /// Asks the guest. The outer error is one after which the instance must not be used again.
@@ -73,7 +71,7 @@ impl<E: Export> HookHandler<E> {
         handler: &str,
         event: &E::Event,
         context: &E::Context,
-    ) -> Result<Result<Option<E::Answer>, Fault>, Fault> {
+    ) -> Result<Result<Option<Box<E::Answer>>, Fault>, Fault> {
         let guest = match E::guest(&self.indices, &mut live.guests, &mut live.store, &live.instance) {
             Ok(guest) => guest,
             Err(error) => return Err(live.fault(&error)),
@@ -83,10 +81,13 @@ impl<E: Export> HookHandler<E> {
     }
 }
 
-fn facts(invocation: &HookInvocation<'_>) -> Call {
-    let mut call = Call::until(invocation.deadline, invocation.budget).cancelled_by(invocation.cancel);
-    call.session = invocation.session_key.cloned();
-    call.depth = u32::try_from(invocation.chain.len()).unwrap_or(u32::MAX);
-    call.trace = invocation.trace.cloned();
-    call
+fn facts<'a>(hook: HookId, invocation: &HookInvocation<'a>) -> CallFacts<'a> {
+    let facts = CallFacts {
+        run: invocation.run,
+        session: invocation.session_key,
+        depth: u32::try_from(invocation.chain.len()).unwrap_or(u32::MAX),
+        trace: invocation.trace,
+        ..CallFacts::until(hook.name(), invocation.deadline, invocation.budget)
+    };
+    facts.cancelled_by(invocation.cancel)
 }

@@ -5,7 +5,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::cancel::Cancel;
 use domain::ports::RunScope;
 use futures_util::FutureExt;
 use hooks::{Fault, FaultKind};
@@ -20,7 +19,7 @@ use crate::fault::{Phase, of_guest, of_panic};
 use crate::guest_log::GuestLog;
 use crate::limits::HANDLES;
 use crate::manifest::Lifetime;
-use crate::state::{Call, PluginFacts, State, Stopped, stopped};
+use crate::state::{CallFacts, PluginFacts, State, Stopped, stopped};
 
 /// A plugin that can be called.
 pub(crate) struct Plugin {
@@ -85,17 +84,18 @@ impl Plugin {
         tokio::time::timeout_at(deadline, self.calls.acquire()).await.map_err(|_| busy())?.map_err(|_| busy())
     }
 
-    /// An instance that serves `call`: the run's, if it has a free one, else a new one.
-    pub(crate) async fn take(&self, run: Option<&RunScope>, call: Call, surface: &'static str) -> Result<Box<Live>, Fault> {
-        self.engine.require_clock().await?;
-        if let Some(kept) = self.keeper(run).and_then(|run| run.take(self.slot))
+    /// An instance that serves a call: the run's, if it has a free one, else a new one.
+    pub(crate) async fn take(&self, facts: &CallFacts<'_>) -> Result<Box<Live>, Fault> {
+        self.engine.require_clock(facts.deadline.checked_sub(facts.budget)).await?;
+        if let Some(kept) = self.keeper(facts.run).and_then(|run| run.take(self.slot))
             && let Ok(mut live) = kept.downcast::<Live>()
         {
-            live.store.data_mut().begin(call, surface);
+            live.store.data_mut().serve(facts);
             live.store.set_epoch_deadline(1);
             return Ok(live);
         }
-        self.start(call, surface).await
+        // Boxed, so that calls of a kept instance do not carry its large future around.
+        Box::pin(self.start(facts)).await
     }
 
     /// Gives an instance back after a clean return. Guest memory is a cache: when the pool fills up, idle instances go first.
@@ -111,10 +111,9 @@ impl Plugin {
         run.filter(|_| self.lifetime != Lifetime::Call)
     }
 
-    async fn start(&self, call: Call, surface: &'static str) -> Result<Box<Live>, Fault> {
-        let place = self.engine.place(call.deadline).await?;
-        let mut state = State::new(Arc::clone(&self.facts), Call::until(call.deadline, call.budget));
-        state.begin(call, surface);
+    async fn start(&self, facts: &CallFacts<'_>) -> Result<Box<Live>, Fault> {
+        let place = self.engine.place(facts.deadline).await?;
+        let state = State::new(Arc::clone(&self.facts), facts);
         let log = LogEnd(Arc::clone(&state.log));
         let mut store = Store::new(self.engine.wasmtime(), state);
         store.limiter(|state| &mut state.limiter);
@@ -148,20 +147,16 @@ fn at_tick(mut store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDead
     Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
 }
 
-/// The edge of every call: its deadline, its cancelling, and panics of the host.
-pub(crate) async fn at_the_edge<T>(
-    deadline: Instant,
-    budget: std::time::Duration,
-    cancel: Option<&Cancel>,
-    work: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, Fault> {
+/// The edge of every call: its deadline, its cancelling, and panics of the host. `work` should be pinned where it was made: the future
+/// of a guest call is large, and each move of it would be a copy.
+pub(crate) async fn at_the_edge<T>(facts: &CallFacts<'_>, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     // What the work holds when it panics is dropped with it, and nothing outside sees a half-done change.
     let work = AssertUnwindSafe(work).catch_unwind();
     let done = tokio::select! {
         biased;
         done = work => done.unwrap_or_else(|panic| Err(of_panic(&*panic)))?,
-        stopped = stopped(deadline, budget, cancel) => return Err(stopped.into()),
+        stopped = stopped(facts.deadline, facts.budget, facts.cancel) => return Err(stopped.into()),
     };
     // An answer that comes too late does not count, however little (plugin-hooks 1.7).
-    if Instant::now() >= deadline { Err(Stopped::Deadline(budget).into()) } else { Ok(done) }
+    if Instant::now() >= facts.deadline { Err(Stopped::Deadline(facts.budget).into()) } else { Ok(done) }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::cancel::Cancel;
-use domain::ports::{PluginKv, SessionExtensions};
+use domain::ports::{PluginKv, RunScope, SessionExtensions};
 use domain::tool::ToolResult;
 use domain::{PluginId, SessionKey};
 use hooks::handler::TraceContext;
@@ -51,12 +51,44 @@ pub(crate) enum Stopped {
     Cancelled,
 }
 
+/// A call as its maker knows it; copied into the store only where guest code may ask for it.
+#[derive(Clone, Copy)]
+pub(crate) struct CallFacts<'a> {
+    /// What is called: a hook, or a function of `tools`.
+    pub(crate) surface: &'static str,
+    /// When the host stops waiting.
+    pub(crate) deadline: Instant,
+    /// How long that is in all; for messages.
+    pub(crate) budget: Duration,
+    /// The run, which keeps instances.
+    pub(crate) run: Option<&'a RunScope>,
+    /// The session that it belongs to.
+    pub(crate) session: Option<&'a SessionKey>,
+    /// Plugin calls around it.
+    pub(crate) depth: u32,
+    /// Its trace.
+    pub(crate) trace: Option<&'a TraceContext>,
+    /// Absent: the call cannot be cancelled, only its deadline counts.
+    pub(crate) cancel: Option<&'a Cancel>,
+}
+
+impl<'a> CallFacts<'a> {
+    /// A call with a deadline and nothing around it.
+    pub(crate) fn until(surface: &'static str, deadline: Instant, budget: Duration) -> Self {
+        Self { surface, deadline, budget, run: None, session: None, depth: 0, trace: None, cancel: None }
+    }
+
+    /// Makes the call end soon after `cancel` is asked for. A call that starts after that was made because of it (a watcher hears
+    /// that a run was aborted), so only its deadline counts.
+    pub(crate) fn cancelled_by(self, cancel: &'a Cancel) -> Self {
+        Self { cancel: (!cancel.is_cancelled()).then_some(cancel), ..self }
+    }
+}
+
 /// The call that an instance serves.
 pub(crate) struct Call {
     /// When the host stops waiting.
     pub(crate) deadline: Instant,
-    /// How long that was in all; for messages.
-    pub(crate) budget: Duration,
     /// The session that it belongs to.
     pub(crate) session: Option<SessionKey>,
     /// Plugin calls around it.
@@ -65,23 +97,30 @@ pub(crate) struct Call {
     pub(crate) trace: Option<TraceContext>,
     /// Takes partial results; only while a tool runs.
     pub(crate) progress: Option<watch::Sender<Option<ToolResult>>>,
-    /// Absent: the call cannot be cancelled, only its deadline counts.
+    budget: Duration,
     cancel: Option<Cancel>,
     /// End of the grace, once cancelling was seen.
     grace_ends: Option<Instant>,
 }
 
 impl Call {
-    /// A call with a deadline and nothing around it.
-    pub(crate) fn until(deadline: Instant, budget: Duration) -> Self {
-        Self { deadline, budget, session: None, depth: 0, trace: None, progress: None, cancel: None, grace_ends: None }
+    fn new(facts: &CallFacts<'_>) -> Self {
+        Self {
+            deadline: facts.deadline,
+            session: facts.session.cloned(),
+            depth: facts.depth,
+            trace: facts.trace.cloned(),
+            progress: None,
+            budget: facts.budget,
+            cancel: facts.cancel.cloned(),
+            grace_ends: None,
+        }
     }
 
-    /// Makes the call end soon after `cancel` is asked for. A call that starts after that was made because of it (a watcher hears
-    /// that a run was aborted), so only its deadline counts.
-    pub(crate) fn cancelled_by(mut self, cancel: &Cancel) -> Self {
-        self.cancel = (!cancel.is_cancelled()).then(|| cancel.clone());
-        self
+    /// Takes the place of the call before. Calls of one run share their session, so that mostly stays.
+    fn renew(&mut self, facts: &CallFacts<'_>) {
+        let session = self.session.take().filter(|session| Some(session) == facts.session);
+        *self = Self { session: session.or_else(|| facts.session.cloned()), ..Self::new(&CallFacts { session: None, ..*facts }) };
     }
 
     /// What can end the call from outside.
@@ -133,17 +172,20 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(plugin: Arc<PluginFacts>, call: Call) -> Self {
+    /// The data of a store that is made for a call.
+    pub(crate) fn new(plugin: Arc<PluginFacts>, facts: &CallFacts<'_>) -> Self {
         let log = Arc::new(GuestLog::new(plugin.id.clone(), plugin.limits.log_bytes));
+        log.begin(facts.surface, facts.session);
         let mut table = ResourceTable::new();
         table.set_max_capacity(HANDLES);
-        Self { call, limiter: Limiter::new(plugin.limits.memory_bytes), wasi: wasi::context(&log), table, log, plugin }
+        let limiter = Limiter::new(plugin.limits.memory_bytes);
+        Self { call: Call::new(facts), limiter, wasi: wasi::context(&log), table, log, plugin }
     }
 
-    /// Makes the instance serve a call: its facts, and fresh budgets.
-    pub(crate) fn begin(&mut self, call: Call, surface: &'static str) {
-        self.log.begin(surface, call.session.as_ref());
-        self.call = call;
+    /// Makes the instance serve another call: its facts, and fresh budgets.
+    pub(crate) fn serve(&mut self, facts: &CallFacts<'_>) {
+        self.log.begin(facts.surface, facts.session);
+        self.call.renew(facts);
         self.limiter.take_refusal();
     }
 }
@@ -165,7 +207,7 @@ mod tests {
         let start = Instant::now();
         let cancel = Cancel::default();
         let budget = Duration::from_secs(1);
-        let mut call = Call::until(start + budget, budget).cancelled_by(&cancel);
+        let mut call = Call::new(&CallFacts::until("agent_end", start + budget, budget).cancelled_by(&cancel));
         assert_eq!(call.check(start), Ok(()));
         cancel.cancel(CancelReason::User);
         assert!(call.is_cancelled());
@@ -182,7 +224,31 @@ mod tests {
         let cancel = Cancel::default();
         cancel.cancel(CancelReason::User);
         let budget = Duration::from_secs(1);
-        let call = Call::until(Instant::now() + budget, budget).cancelled_by(&cancel);
+        let call = Call::new(&CallFacts::until("agent_end", Instant::now() + budget, budget).cancelled_by(&cancel));
         assert!(call.cancel().is_none() && !call.is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_of_a_call_is_left_for_the_next() {
+        let (deadline, budget) = (Instant::now() + Duration::from_secs(1), Duration::from_secs(1));
+        let key = |name: &str| SessionKey::parse(name, None, &domain::AgentId::main()).ok();
+        let (first, second) = (key("first"), key("second"));
+        let (cancel, trace) =
+            (Cancel::default(), TraceContext { trace_id: "t".into(), span_id: None, parent_span_id: None, trace_flags: None });
+        let facts = CallFacts {
+            session: first.as_ref(),
+            depth: 3,
+            trace: Some(&trace),
+            ..CallFacts::until("agent_end", deadline, budget)
+        };
+        let mut call = Call::new(&facts.cancelled_by(&cancel));
+        cancel.cancel(CancelReason::User);
+        assert_eq!(call.check(Instant::now()), Ok(()));
+        for session in [first.as_ref(), second.as_ref(), None] {
+            call.renew(&CallFacts { session, ..CallFacts::until("agent_end", deadline, budget) });
+            assert_eq!(call.session.as_ref(), session);
+        }
+        assert!(call.trace.is_none() && call.progress.is_none() && call.cancel().is_none());
+        assert_eq!((call.depth, call.grace_ends), (0, None));
     }
 }

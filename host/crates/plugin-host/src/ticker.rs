@@ -49,8 +49,13 @@ impl Ticker {
 
     /// Whether the clock moved lately.
     pub(crate) fn is_alive(&self) -> bool {
+        self.was_alive_at(Instant::now())
+    }
+
+    /// The same, seen from another time.
+    pub(crate) fn was_alive_at(&self, now: Instant) -> bool {
         let last = Duration::from_millis(self.shared.last_tick_ms.load(Ordering::Relaxed));
-        self.shared.started.elapsed().saturating_sub(last) < STALE_AFTER
+        now.saturating_duration_since(self.shared.started).saturating_sub(last) < STALE_AFTER
     }
 
     /// Stops the clock and leaves everything else as it is.

@@ -2,6 +2,7 @@
 //! diagnostic, the others stay (plugin-hooks 8). Whoever holds a tool reaches it through the agent's one executor.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::convert::{Arena, result, tools};
 use crate::instance::{Live, Plugin, at_the_edge};
 use crate::limits::LIST_BUDGET;
 use crate::schema::{cost_of_tool_schema, problem_of_tool_schema};
-use crate::state::Call;
+use crate::state::CallFacts;
 
 /// Most tools of one plugin: a model reads the whole list in every request.
 const MAX_TOOLS: usize = 128;
@@ -103,15 +104,15 @@ fn admit(entry: wit::Tool, plugin: &Plugin, declared: &Declared, taken: &BTreeSe
 
 async fn list(plugin: &Arc<Plugin>) -> Result<(wit::GuestIndices, Vec<wit::Tool>), Fault> {
     let indices = wit::GuestIndices::new(plugin.pre()).map_err(|error| Fault::new(FaultKind::Host, format!("BUG: {error:#}")))?;
-    let deadline = Instant::now() + LIST_BUDGET;
+    let facts = CallFacts::until("list-tools", Instant::now() + LIST_BUDGET, LIST_BUDGET);
     let work = async {
-        let _turn = plugin.turn(deadline).await?;
-        let mut live = plugin.take(None, Call::until(deadline, LIST_BUDGET), "list-tools").await?;
+        let _turn = plugin.turn(facts.deadline).await?;
+        let mut live = plugin.take(&facts).await?;
         let guest = load(&indices, &mut live)?;
         let listed = guest.call_list_tools(&mut live.store, None).await;
         listed.map_err(|error| live.fault(&error))?.map_err(|text| Fault::new(FaultKind::Guest, text))
     };
-    let listed = at_the_edge(deadline, LIST_BUDGET, None, work).await?;
+    let listed = at_the_edge(&facts, work).await?;
     Ok((indices, listed))
 }
 
@@ -127,29 +128,37 @@ impl Tool for PluginTool {
 
     async fn execute(&self, call: Invocation<'_>) -> Result<ToolResult, ToolFailure> {
         let budget = self.plugin.facts.limits.tool_budget;
-        let deadline = Instant::now() + budget;
         let (sender, receiver) = watch::channel(None);
-        let mut facts = Call::until(deadline, budget).cancelled_by(call.cancel);
-        facts.session = Some(call.scope.session_key.clone());
-        facts.progress = Some(sender);
-        let cancel = facts.cancel().map(|_| call.cancel);
-        let work = at_the_edge(deadline, budget, cancel, self.run(&call, facts));
+        let facts = CallFacts {
+            run: Some(call.run),
+            session: Some(&call.scope.session_key),
+            ..CallFacts::until("tool", Instant::now() + budget, budget)
+        };
+        let facts = facts.cancelled_by(call.cancel);
+        let work = pin!(self.run(&call, &facts, sender));
+        let work = at_the_edge(&facts, work);
         match with_progress(work, receiver, call.progress).await {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(text)) => Err(ToolFailure::Failed(hooks::fault::one_line(&text, hooks::fault::MAX_FAULT_BYTES))),
-            Err(fault) => Err(self.failure(&fault, cancel, budget)),
+            Err(fault) => Err(self.failure(&fault, facts.cancel, budget)),
         }
     }
 }
 
 impl PluginTool {
     /// Runs the tool. The inner error is what the guest reported.
-    async fn run(&self, call: &Invocation<'_>, facts: Call) -> Result<Result<ToolResult, String>, Fault> {
+    async fn run(
+        &self,
+        call: &Invocation<'_>,
+        facts: &CallFacts<'_>,
+        progress: watch::Sender<Option<ToolResult>>,
+    ) -> Result<Result<ToolResult, String>, Fault> {
         let _turn = self.plugin.turn(facts.deadline).await?;
-        let mut live = self.plugin.take(Some(call.run), facts, "tool").await?;
+        let mut live = self.plugin.take(facts).await?;
+        live.store.data_mut().call.progress = Some(progress);
         let returned = self.ask(&mut live, call).await?;
         live.store.data_mut().call.progress = None;
-        self.plugin.give_back(Some(call.run), live);
+        self.plugin.give_back(facts.run, live);
         match returned {
             Ok(result) => result::from_wit(result).map(Ok),
             Err(text) => Ok(Err(text)),

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use domain::PluginId;
 use hooks::{Dispatcher, FaultKind, HookId, Scope};
-use plugin_host::grant::{Grants, KvGrant};
+use plugin_host::grant::{Grants, KvGrant, SessionExtensionGrant};
 use plugin_host::{PluginHost, ReadyPlugin};
 
-use crate::guest::{GUARD, answer, block, component, handle, module};
+use crate::guest::{GUARD, answer, block, component, component_with, handle, module};
 use crate::ports::Memory;
-use crate::rig::{SHORT, call, dispatcher, entry, plugin, run};
+use crate::rig::{SHORT, call, dispatcher, entry, plugin, run, session};
 
 const LOG: &str = r#"(import "creel:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32 i32 i32)))"#;
 
@@ -157,4 +157,134 @@ async fn a_flood_of_log_records_is_cut_and_the_answer_counts() {
         text.contains("plugin=p") && text.contains("hook=\"before_tool_call\"") && text.contains("agent:main:main"),
         "{text}"
     );
+}
+
+/// A guard that calls one function of `session-extension` for the namespace `n`.
+fn extension(function: &str, params: &str, arguments: &str, data: &str) -> ReadyPlugin {
+    let imports = format!(r#"(import "creel:plugin/session-extension@0.1.0" "{function}" (func ${function} (param {params})))"#);
+    let body = format!(
+        "(call ${function} (i32.const 600) (i32.const 1) {arguments} (i32.const 2048)) {SHOW_CASE} {}",
+        block("(i32.const 512)", "(i32.const 2)")
+    );
+    let data = format!(r#"(data (i32.const 600) "n") (data (i32.const 610) "{data}")"#);
+    let grants = Grants { session_extension: Some(SessionExtensionGrant { max_bytes: 8 }), ..Grants::default() };
+    ReadyPlugin { grants, ..plugin("p", guest("session-extension", &imports, &body, &data)) }
+}
+
+/// Sets a value of `length` bytes.
+fn set_extension(data: &str, length: u32) -> ReadyPlugin {
+    extension("set", "i32 i32 i32 i32 i32 i32", &format!("(i32.const 1) (i32.const 610) (i32.const {length})"), data)
+}
+
+#[tokio::test]
+async fn session_values_belong_to_the_session_of_the_call() {
+    let (memory, dispatcher) = with_memory(set_extension("[1,2]", 5)).await;
+    let other = Scope { session_key: Some(session("other")), ..run("r") };
+    assert_eq!(call(&dispatcher, &other).await.unwrap().unwrap(), "00");
+    assert_eq!(memory.value("agent:main:other", "n").unwrap(), b"[1,2]");
+    assert_eq!(memory.value("agent:main:main", "n"), None);
+}
+
+#[tokio::test]
+async fn session_values_are_json_bounded_and_need_a_session() {
+    // host-error: 1 is `not-found`, 2 `invalid`, 3 `limit`.
+    for (data, length, scope, expected) in
+        [("[1,2]", 4, run("r"), "12"), ("[1,2,3,4]", 9, run("r"), "13"), ("[1,2]", 5, Scope::default(), "11")]
+    {
+        let (memory, dispatcher) = with_memory(set_extension(data, length)).await;
+        assert_eq!(call(&dispatcher, &scope).await.unwrap().unwrap(), expected, "{data}");
+        assert_eq!(memory.value("agent:main:main", "n"), None);
+    }
+    let (_, dispatcher) = with_memory(extension("get", "i32 i32 i32", "", "")).await;
+    assert_eq!(call(&dispatcher, &run("r")).await.unwrap().unwrap(), "00");
+}
+
+#[tokio::test]
+async fn interfaces_of_other_hooks_answer_unavailable() {
+    for (interface, function, params, arguments) in [
+        ("tool-authority", "allows", "i32 i32 i32", "(i32.const 600) (i32.const 1) (i32.const 2048)"),
+        ("tool-authority", "list-tools", "i32", "(i32.const 2048)"),
+        ("ended-transcript", "read-tail", "i32 i32 i32", "(i32.const 1) (i32.const 1) (i32.const 2048)"),
+    ] {
+        let imports = format!(r#"(import "creel:plugin/{interface}@0.1.0" "{function}" (func $ask (param {params})))"#);
+        let body = format!("(call $ask {arguments}) {SHOW_CASE} {}", block("(i32.const 512)", "(i32.const 1)"));
+        let (_, dispatcher) = with_memory(plugin("p", guest(interface, &imports, &body, ""))).await;
+        assert_eq!(call(&dispatcher, &run("r")).await.unwrap().unwrap(), "1", "{function}");
+    }
+}
+
+/// The parts of WASI that the guest below imports.
+const WASI: &str = "package test:other;
+    package wasi:cli@0.2.0 {
+        interface environment {
+            get-environment: func() -> list<tuple<string, string>>;
+            get-arguments: func() -> list<string>;
+            initial-cwd: func() -> option<string>;
+        }
+    }
+    package wasi:io@0.2.0 { interface streams { resource output-stream; } }
+    package wasi:cli@0.2.1 {
+        interface stdout {
+            use wasi:io/streams@0.2.0.{output-stream};
+            get-stdout: func() -> output-stream;
+        }
+    }
+    package wasi:random@0.2.0 { interface random { get-random-bytes: func(len: u64) -> list<u8>; } }";
+
+fn with_wasi(interface: &str, imports: &str, body: &str) -> Vec<u8> {
+    let world = format!("import wasi:{interface}; export creel:plugin/before-tool-call@0.1.0;");
+    let core = module(&handle(GUARD, body)).replacen("(memory", &format!("{imports} (memory"), 1);
+    component_with(WASI, &world, &core)
+}
+
+#[tokio::test]
+async fn a_guest_inherits_no_environment_arguments_or_directory() {
+    let import = |name: &str| format!(r#"(import "wasi:cli/environment@0.2.0" "{name}" (func ${name} (param i32)))"#);
+    let imports = ["get-environment", "get-arguments", "initial-cwd"].map(import).concat();
+    // The lengths of both lists and the case of the option, one digit each.
+    let digit = |at: u32, word: &str| format!("(i32.store8 (i32.const {at}) (i32.add (i32.const 48) {word}))");
+    let body = format!(
+        "(call $get-environment (i32.const 2048)) {} (call $get-arguments (i32.const 2048)) {} (call $initial-cwd (i32.const 2048)) {} {}",
+        digit(512, "(i32.load (i32.const 2052))"),
+        digit(513, "(i32.load (i32.const 2052))"),
+        digit(514, "(i32.load8_u (i32.const 2048))"),
+        block("(i32.const 512)", "(i32.const 3)")
+    );
+    let (_, dispatcher) = with_memory(plugin("p", with_wasi("cli/environment@0.2.0", &imports, &body))).await;
+    assert_eq!(call(&dispatcher, &run("r")).await.unwrap().unwrap(), "000");
+}
+
+#[tokio::test]
+async fn random_bytes_are_bounded() {
+    let import = r#"(import "wasi:random/random@0.2.0" "get-random-bytes" (func $get (param i64 i32)))"#;
+    let asking = |bytes: u32| {
+        let body = format!("(drop (memory.grow (i32.const 4))) (call $get (i64.const {bytes}) (i32.const 2048)) {}", answer(&[]));
+        plugin("p", with_wasi("random/random@0.2.0", import, &body))
+    };
+    let (_, dispatcher) = with_memory(asking(65536)).await;
+    assert_eq!(call(&dispatcher, &run("r")).await, Ok(None));
+    let (_, dispatcher) = with_memory(asking(65537)).await;
+    let fault = call(&dispatcher, &run("r")).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Limit, "{fault}");
+}
+
+#[tokio::test]
+async fn handles_are_bounded() {
+    let import = r#"(import "wasi:cli/stdout@0.2.1" "get-stdout" (func $get (result i32)))"#;
+    let taking = |handles: u32| {
+        let body = format!(
+            "(loop $more
+                (drop (call $get))
+                (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                (br_if $more (i32.lt_u (local.get $i) (i32.const {handles}))))
+             {}",
+            answer(&[])
+        );
+        plugin("p", with_wasi("cli/stdout@0.2.1", import, &body))
+    };
+    let (_, dispatcher) = with_memory(taking(200)).await;
+    assert_eq!(call(&dispatcher, &run("r")).await, Ok(None));
+    let (_, dispatcher) = with_memory(taking(300)).await;
+    let fault = call(&dispatcher, &run("r")).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Limit, "{fault}");
 }

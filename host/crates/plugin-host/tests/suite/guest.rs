@@ -76,6 +76,15 @@ pub(crate) fn component(world: &str, core: &str) -> Vec<u8> {
     encode(resolve, world, core)
 }
 
+/// Makes a component that uses other packages, given as text, beside the contract.
+pub(crate) fn component_with(packages: &str, world: &str, core: &str) -> Vec<u8> {
+    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../wit");
+    let mut resolve = Resolve::default();
+    resolve.push_dir(contract).expect("the contract parses");
+    resolve.push_str("other.wit", packages).expect("the packages parse");
+    encode(resolve, world, core)
+}
+
 /// Makes a component against another contract, given as text.
 pub(crate) fn component_of(contract: &str, world: &str, core: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();

@@ -47,7 +47,7 @@ macro_rules! points {
             }
 
             fn reply(answer: Option<Self::Answer>) -> HookReply {
-                HookReply::$point(answer)
+                HookReply::$point(answer.map(Box::new))
             }
         })*
 
