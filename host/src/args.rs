@@ -1,10 +1,14 @@
 //! The command line. Only its form: nothing here acts.
 
+mod install;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use config::keys::ThinkingLevel;
+
+pub use install::{ChainArgs, InstallArgs, RemoveArgs, SignArgs, TrustCommand, UpdateArgs, VerifyArgs};
 
 /// Runs AI agents whose plugins are sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
@@ -31,7 +35,7 @@ pub struct Cli {
 const EVERYWHERE: &str = "Everywhere";
 
 const AFTER_HELP: &str = "Exit codes: 0 success, 1 the run failed, 2 wrong usage or input, 3 configuration, 4 plugin, 5 session busy, \
-6 run timed out, 70 internal fault, 130 interrupted.";
+6 run timed out, 7 installation refused, 70 internal fault, 130 interrupted.";
 
 /// Commands.
 #[derive(Debug, Subcommand)]
@@ -49,6 +53,9 @@ pub enum Command {
     Config(ConfigCommand),
     /// Play a scripted conversation in which every example plugin acts; no key, no network.
     Demo(DemoArgs),
+    /// Compile one component from standard input to standard output; started by creel itself.
+    #[command(hide = true)]
+    CompileComponent,
     /// Print completions for a shell.
     Completions {
         /// The shell.
@@ -57,16 +64,16 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether stdout must hold JSON and nothing else.
+    /// Whether JSON was asked for, so that stdout must hold it and nothing else, errors included.
     pub fn wants_json(&self) -> bool {
         match self {
             Self::Agent(args) => args.json,
             Self::Plugins(command) => command.wants_json(),
             Self::Sessions(command) => command.wants_json(),
             Self::Config(ConfigCommand::Check { json }) => *json,
-            Self::Config(ConfigCommand::Schema) => true,
+            Self::Config(ConfigCommand::Schema { .. }) => false,
             Self::Demo(args) => args.json,
-            Self::Completions { .. } => false,
+            Self::Completions { .. } | Self::CompileComponent => false,
         }
     }
 }
@@ -82,6 +89,10 @@ pub struct AgentArgs {
     /// File that holds the message: UTF-8; `-` reads stdin.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub message_file: Option<PathBuf>,
+
+    /// Picture that goes with the message: PNG, JPEG, GIF or WebP; may be given several times.
+    #[arg(long = "image", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub images: Vec<PathBuf>,
 
     /// Conversation, for example `agent:main:main`. A bare key is put below the agent.
     #[arg(long, value_name = "KEY")]
@@ -147,15 +158,31 @@ pub enum PluginsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check a plugin as loading would, and compile it; runs none of its code.
+    /// Check a plugin as loading would, with everything granted that it asks for, and compile it; runs none of its code.
     Validate {
         /// A plugin's directory or component file.
         #[arg(value_hint = ValueHint::AnyPath)]
         path: PathBuf,
+        /// With what the configuration grants, and no more.
+        #[arg(long)]
+        as_configured: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
+    /// Install a plugin: check it, ask the install policy and plugins about it, lock it.
+    Install(InstallArgs),
+    /// Replace an installed plugin by another version.
+    Update(UpdateArgs),
+    /// Remove an installed plugin and everything that is kept for it.
+    Remove(RemoveArgs),
+    /// Compare installed plugins with creel.lock.
+    Verify(VerifyArgs),
+    /// Sign a plugin, so that others can tell that it is yours.
+    Sign(SignArgs),
+    /// See and manage the keys that may sign plugins.
+    #[command(subcommand)]
+    Trust(TrustCommand),
     /// Write `plugins.entries.<id>.enabled: true` into the configuration.
     Enable {
         /// The plugin's id.
@@ -171,15 +198,26 @@ pub enum PluginsCommand {
         /// Directory that holds creel.plugin.json and the component.
         #[arg(value_hint = ValueHint::DirPath)]
         dir: PathBuf,
+        /// Component to take in place of the one that the manifest names, for example the file that cargo made.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        component: Option<PathBuf>,
         /// File to write; `<id>.wasm` in the working directory if left out.
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
+        /// Replace the file to write if it exists.
+        #[arg(long)]
+        force: bool,
     },
 }
 
 impl PluginsCommand {
     fn wants_json(&self) -> bool {
-        matches!(self, Self::List { json: true, .. } | Self::Inspect { json: true, .. } | Self::Validate { json: true, .. })
+        match self {
+            Self::List { json, .. } | Self::Inspect { json, .. } | Self::Validate { json, .. } => *json,
+            Self::Install(InstallArgs { chain, .. }) | Self::Update(UpdateArgs { chain, .. }) => chain.json,
+            Self::Verify(VerifyArgs { json, .. }) | Self::Trust(TrustCommand::List { json }) => *json,
+            _ => false,
+        }
     }
 }
 
@@ -238,7 +276,11 @@ pub enum ConfigCommand {
         json: bool,
     },
     /// Print the JSON Schema of the configuration.
-    Schema,
+    Schema {
+        /// Print a reference for people instead.
+        #[arg(long)]
+        markdown: bool,
+    },
 }
 
 /// `creel demo`.

@@ -17,10 +17,12 @@ pub enum Code {
     Config = 3,
     /// A plugin that is needed cannot be loaded.
     Plugin = 4,
-    /// Another run owns the session.
+    /// Another run owns the session, or another process installs.
     Busy = 5,
     /// The run took longer than allowed.
     Timeout = 6,
+    /// A policy, a plugin, a signature or a missing consent stopped an installation.
+    Refused = 7,
     /// A fault of Creel itself.
     Internal = 70,
     /// Interrupted by a person.

@@ -6,6 +6,7 @@ pub mod commands;
 pub mod exit;
 pub mod install;
 pub mod logging;
+pub mod process;
 pub mod system;
 pub mod terminal;
 pub mod wiring;

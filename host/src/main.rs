@@ -3,21 +3,32 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use creel::args::Cli;
-use creel::{commands, terminal};
+use creel::args::{Cli, Command};
+use creel::terminal::Output;
+use creel::{commands, process};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let output = terminal::Output::from_process(cli.command.wants_json());
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return output.fail(&creel::exit::Failure::internal(format!("the runtime cannot start: {error}"))),
+    process::close_to_others();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(parsed) => return process::answer(&Output::from_process(false), &parsed).into(),
     };
-    let result = runtime.block_on(commands::run(cli, &output));
-    // Blocking work of a command that was given up (a read from the terminal) must not keep the process alive.
-    runtime.shutdown_background();
-    match result {
-        Ok(code) => code.into(),
-        Err(failure) => output.fail(&failure),
+    if let Command::CompileComponent = cli.command {
+        return compile_component();
+    }
+    let output = Output::from_process(cli.command.wants_json());
+    process::run(&output, commands::run(cli, &output)).into()
+}
+
+/// Compiles one component for a host that started this process. Before anything else is set up: it reads no configuration, has no
+/// threads yet, and limits itself.
+#[allow(clippy::print_stderr, reason = "its standard error goes to the host that started it")]
+fn compile_component() -> ExitCode {
+    match plugin_host::compile::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(error.exit_code())
+        }
     }
 }

@@ -11,6 +11,7 @@ pub mod progress;
 pub mod session;
 pub(crate) mod settings;
 pub mod tool_authority;
+pub mod tools;
 
 #[cfg(not(target_family = "wasm"))]
 use crate::testing::backend;

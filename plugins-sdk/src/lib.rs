@@ -42,14 +42,15 @@
 //! ```json
 //! {
 //!   "id": "no-force",
-//!   "component": "no-force.wasm",
+//!   "component": "no_force.wasm",
 //!   "configSchema": { "type": "object", "additionalProperties": false },
 //!   "hooks": [{ "hook": "before_tool_call", "matcher": ["exec"] }],
 //!   "activation": { "onStartup": true }
 //! }
 //! ```
 //!
-//! `cargo build --release --target wasm32-wasip2` makes the component; put it beside the manifest.
+//! `cargo build --release --target wasm32-wasip2` makes the component, `target/wasm32-wasip2/release/no_force.wasm` (cargo turns dashes
+//! into underscores); put it beside the manifest. `docs/plugins.md` of the repository goes on from there, to a run in which it acts.
 //!
 //! # Where things are
 //!
@@ -93,9 +94,9 @@ pub use crate::document::{Message, Payload};
 pub use crate::error::{Error, HostError, Result};
 pub use crate::event::*;
 pub use crate::host::settings::config;
-pub use crate::host::{ended_transcript, invocation, kv, log, progress, session, tool_authority};
+pub use crate::host::{ended_transcript, invocation, kv, log, progress, session, tool_authority, tools};
 pub use crate::plugin::Plugin;
-pub use crate::tool::{ActiveModel, ContentBlock, Image, Tool, ToolCall, ToolResult, ToolScope};
+pub use crate::tool::{ActiveModel, ContentBlock, Image, Tool, ToolCall, ToolOutcome, ToolResult, ToolScope};
 
 pub use creel_plugin_macros::plugin;
 pub use serde_json::{self, json};

@@ -1,6 +1,6 @@
 //! Tools that a plugin offers to the model: what it lists, what it is called with, what it gives back.
 
-pub use crate::bindings::host::creel::plugin::types::{ContentBlock, Image, ToolResult};
+pub use crate::bindings::host::creel::plugin::types::{ContentBlock, Image, ToolOutcome, ToolResult};
 pub use crate::bindings::tools::{ActiveModel, Call as ToolCall, Scope as ToolScope, Tool};
 
 use crate::error::Result;

@@ -87,7 +87,12 @@ impl Host {
 
     /// Stops the host.
     pub async fn close(self) {
-        self.running.close(PATIENCE).await;
+        self.close_within(PATIENCE).await;
+    }
+
+    /// Stops the host, which waits so long for observers.
+    pub async fn close_within(self, grace: Duration) {
+        self.running.close(grace).await;
     }
 
     /// What the operator would be told about registrations.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use creel::system::SystemClock;
 use creel::wiring::{self, HostOptions};
 use domain::AgentId;
 use parking_lot::Mutex;
+use plugin_host::compile::Compiler;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -206,7 +208,7 @@ impl World {
             extra_tools: vec![Arc::new(Probe::new(journal.clone()))],
             records: Some(Arc::new(journal.clone())),
             cache_dir: Some(compiled_components()),
-            ..HostOptions::new(locations, loaded, AgentId::main())
+            ..HostOptions::new(locations, loaded, AgentId::main(), Compiler::InProcess)
         };
         let prepared = wiring::prepare(options).await?;
         let channel = TestChannel { journal: journal.clone(), refuses: self.refuses.clone() };
@@ -253,6 +255,9 @@ impl World {
         for plugin in &self.bundled {
             plugin.write(&self.bundled_dir());
         }
+        if !self.bundled.is_empty() {
+            protect(&self.bundled_dir());
+        }
         let own = self.plugins.iter().chain(&self.bundled).map(|plugin| (plugin.id(), plugin.operator_entry()));
         let entries: BTreeMap<&str, &Value> =
             own.chain(self.folders.iter().map(|(example, operator)| (example.name(), operator))).collect();
@@ -278,6 +283,14 @@ impl World {
         let path = self.root().join("script.json");
         fs::write(&path, json!({ "turns": turns(&self.turns), "models": models }).to_string()).unwrap();
         Some(path)
+    }
+}
+
+/// Plugins that ship with the host must be safe from others, whatever the umask of whoever runs the tests.
+fn protect(path: &Path) {
+    fs::set_permissions(path, fs::Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 })).unwrap();
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| protect(&entry.unwrap().path()));
     }
 }
 

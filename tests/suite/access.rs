@@ -28,18 +28,53 @@ async fn hooks_040_without_conversation_access_gated_hooks_are_missing() {
     assert!(diagnostics(&host, &["before_tool_call"]).is_empty());
 }
 
+/// The hooks that need conversation access (plugin-hooks 2.1).
+const GATED: [HookId; 10] = [
+    HookId::BeforeModelResolve,
+    HookId::AgentTurnPrepare,
+    HookId::BeforePromptBuild,
+    HookId::BeforeAgentStart,
+    HookId::BeforeAgentReply,
+    HookId::BeforeAgentRun,
+    HookId::LlmInput,
+    HookId::LlmOutput,
+    HookId::BeforeAgentFinalize,
+    HookId::AgentEnd,
+];
+
+/// Others that a turn with a tool call fires.
+const FREE: [HookId; 10] = [
+    HookId::MessageReceived,
+    HookId::SessionStart,
+    HookId::ModelCallStarted,
+    HookId::ModelCallEnded,
+    HookId::BeforeToolCall,
+    HookId::AfterToolCall,
+    HookId::ToolResultPersist,
+    HookId::BeforeMessageWrite,
+    HookId::ReplyPayloadSending,
+    HookId::MessageSending,
+];
+
 #[tokio::test]
 async fn hooks_041_a_bundled_plugin_has_access_until_it_is_taken_away() {
-    let ended = async |key: Value| {
+    for (key, has_access) in [(Value::Null, true), (json!(true), true), (json!(false), false)] {
         let plugin = script("house").operator(json!({ "hooks": { "allowConversationAccess": key } }));
         let host = World::new().bundled(plugin).turns([call("probe", json!({})), say("done")]).start().await;
         host.say("go").await;
-        assert_eq!(host.order(HookId::BeforeToolCall), ["house"]);
-        let gated = [HookId::AgentEnd, HookId::LlmInput, HookId::BeforePromptBuild, HookId::BeforeModelResolve];
-        (gated.map(|hook| host.handled(hook).is_empty()), diagnostics(&host, &["allowConversationAccess"]).is_empty())
-    };
-    assert_eq!(ended(Value::Null).await, ([false; 4], true));
-    assert_eq!(ended(json!(false)).await, ([true; 4], false));
+        for hook in GATED {
+            assert_eq!(!host.handled(hook).is_empty(), has_access, "{hook} with {key}");
+            let refused = diagnostics(
+                &host,
+                &[&format!("{hook} handler"), "`house`", "plugins.entries.house.hooks.allowConversationAccess"],
+            );
+            assert_eq!(refused.len(), usize::from(!has_access), "{hook} with {key}: {refused:?}");
+        }
+        for hook in FREE {
+            assert!(!host.handled(hook).is_empty(), "{hook} with {key}");
+        }
+        assert_eq!(diagnostics(&host, &["allowConversationAccess"]).len(), if has_access { 0 } else { GATED.len() });
+    }
 }
 
 #[tokio::test]

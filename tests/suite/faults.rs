@@ -1,8 +1,11 @@
 //! A faulty plugin never changes another's outcome and is named in one line (plugin-hooks 1.7, 1.8).
 
+use std::time::Duration;
+
 use domain::message::text_of;
 use domain::session::RunStatus;
-use hooks::HookId;
+use hooks::record::HandlerOutcome;
+use hooks::{FaultKind, HookId};
 use serde_json::{Value, json};
 use system_tests::{Host, PROBE, Plugin, World, call, on, say};
 
@@ -111,20 +114,40 @@ async fn a_plugin_that_fails_in_its_start_function_blocks_only_where_it_guards()
 
 #[tokio::test]
 async fn hooks_043_the_budget_is_the_first_of_its_sources() {
-    let handler = on("agent_end").with("timeoutMs", 1000).does(json!({ "sleepMs": 100 }));
-    let plugin =
-        script("slow").handler(handler).operator(json!({ "hooks": { "timeoutMs": 2000, "timeouts": { "agent_end": 50 } } }));
-    let host = World::new().plugin(plugin).start().await;
-    host.say("hello").await;
-    let lines = host.log().warnings(&["plugin=slow", "hook=agent_end", "timeout"]);
-    assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(lines[0].contains("50 ms"), "{lines:?}");
+    // Registration, entry, entry for this hook; the budget that counts, if it is shorter than the handler's time.
+    for (registration, entry, by_hook, cut_after) in [
+        (Some(1000), Some(2000), Some(50), Some(50)),
+        (Some(1000), Some(60), None, Some(60)),
+        (Some(70), None, None, Some(70)),
+        // A longer time of a stronger source counts as well, and without any source the hook's own.
+        (Some(50), Some(2000), None, None),
+        (Some(50), Some(60), Some(2000), None),
+        (Some(1000), None, None, None),
+        (None, None, None, None),
+    ] {
+        let at = format!("{registration:?} {entry:?} {by_hook:?}");
+        let handler = on("agent_end").with("timeoutMs", registration).does(json!({ "sleepMs": 100 }));
+        let hooks = json!({ "timeoutMs": entry, "timeouts": by_hook.map(|ms| json!({ "agent_end": ms })) });
+        let host = World::new().plugin(script("slow").handler(handler).operator(json!({ "hooks": hooks }))).start().await;
+        let outcome = host.say("hello").await;
+        assert_eq!(outcome.status, RunStatus::Done, "{at}");
 
-    // Without the two settings of the operator the time that the plugin asks for is enough.
-    let handler = on("agent_end").with("timeoutMs", 1000).does(json!({ "sleepMs": 100 }));
-    let host = World::new().plugin(script("slow").handler(handler)).start().await;
-    host.say("hello").await;
-    assert!(host.log().warnings(&["plugin=slow"]).is_empty());
+        let lines = host.log().warnings(&["plugin=slow", "hook=agent_end", "timeout"]);
+        let records = host.handled(HookId::AgentEnd);
+        assert_eq!(records.len(), 1, "{at}");
+        match cut_after {
+            Some(ms) => {
+                assert_eq!(lines.len(), 1, "{at}: {lines:?}");
+                assert!(lines[0].contains(&format!("{ms} ms")), "{at}: {lines:?}");
+                assert!(matches!(records[0].outcome, HandlerOutcome::Faulted(FaultKind::Timeout, _)), "{at}: {records:?}");
+                assert!(records[0].elapsed >= Duration::from_millis(ms), "{at}: {records:?}");
+            }
+            None => {
+                assert!(host.log().warnings(&["plugin=slow"]).is_empty(), "{at}");
+                assert_eq!(records[0].outcome, HandlerOutcome::Quiet, "{at}");
+            }
+        }
+    }
 }
 
 /// Hooks of a turn that fail open.

@@ -1,9 +1,17 @@
-//! `before_install`: plugins that judge staged material (plugin-hooks 4.10). This version has no installer; what is tested is the gate that
-//! one asks.
+//! `before_install`: plugins that judge staged material (plugin-hooks 4.10): the gate by itself, and as part of the installer's chain. That
+//! chain on the command line, with the install policy before it, is tested with the binary.
+
+use std::path::Path;
+use std::sync::Arc;
 
 use creel::install::{self, Verdict};
-use hooks::HookId;
+use creel::system::SystemClock;
+use creel::wiring::installing;
 use hooks::events::before_install::{ContentType, Event, Plugin as StagedPlugin, Skill, Target};
+use hooks::{Dispatcher, HookId};
+use installer::{
+    Gate, GateRefusal, InstallError, Installer, Layout, Material, Mode, NoResidue, Request, Review, Source, SystemDisk,
+};
 use serde_json::{Value, json};
 use system_tests::{Handler, Host, World, on};
 
@@ -105,4 +113,80 @@ async fn a_handler_that_fails_refuses() {
         assert_eq!(refusal.plugin, "hostile", "{action}");
         assert!(refusal.reason.contains("hostile") && refusal.reason.contains("before_install"), "{refusal:?}");
     }
+}
+
+/// The handlers of a running host as the gate of an installer.
+struct HostGate(Dispatcher);
+
+#[async_trait::async_trait]
+impl Gate for HostGate {
+    async fn judge(&self, staged: &Material) -> installer::Verdict {
+        let judged = install::judge(&self.0, &installing::event(staged)).await;
+        let refused = judged.refused.map(|refusal| GateRefusal { plugin: refusal.plugin, reason: refusal.reason });
+        installer::Verdict { findings: Vec::new(), refused }
+    }
+}
+
+fn review(host: &Host) -> Review {
+    Review { policy: None, gate: Arc::new(HostGate(host.hooks().clone())), host_version: "0".to_owned() }
+}
+
+/// Installs an example plugin into an empty state directory; whether it is there afterwards.
+async fn install_plugin(host: &Host, state: &Path) -> Result<bool, InstallError> {
+    let settings = installer::Settings {
+        layout: Layout::new(state),
+        limits: installer::Limits::default(),
+        component_bytes: Arc::new(|_, _| 32 << 20),
+        require_signature: false,
+        trusted_keys: Vec::new(),
+    };
+    let ports = installer::Ports {
+        disk: Arc::new(SystemDisk),
+        review: review(host),
+        residue: Arc::new(NoResidue),
+        clock: Arc::new(SystemClock),
+    };
+    let source = Source::find(crate::guests::examples::UNIT_CONVERT.path()).unwrap();
+    let installed = Installer::new(settings, ports).install(Request::install(source)).await;
+    let is_there = state.join("plugins/unit-convert/unit-convert.wasm").is_file();
+    installed.map(|_| is_there).inspect_err(|_| assert!(!is_there))
+}
+
+/// Asks about a staged skill.
+async fn review_skill(host: &Host, staged: &Path) -> Result<(), InstallError> {
+    std::fs::write(staged.join("SKILL.md"), "# Weather").unwrap();
+    let material = Material::of_skill("weather", "files", staged, &Source::find(staged).unwrap(), Mode::Install);
+    review(host).judge(&material, &[]).await.map(drop)
+}
+
+#[tokio::test]
+async fn hooks_063_false_and_nothing_install_and_a_block_refuses_skills_and_plugins() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| {
+        let path = dir.path().join(name);
+        std::fs::create_dir(&path).unwrap();
+        path
+    };
+    let passing = World::new()
+        .plugin(script("high").handler(judges(10.0, json!({ "block": false }))))
+        .plugin(script("low").handler(on("before_install").priority(0.0)).recording(&["before_install"]))
+        .start()
+        .await;
+    review_skill(&passing, &place("skill-1")).await.unwrap();
+    assert!(install_plugin(&passing, &place("state-1")).await.unwrap());
+    let calls = passing.calls("low", "before_install").await;
+    assert_eq!(calls.iter().map(|call| call.event["targetType"].clone()).collect::<Vec<_>>(), ["Skill", "Plugin"]);
+
+    let blocking = World::new()
+        .plugin(script("high").handler(judges(10.0, json!({ "block": true, "blockReason": "no" }))))
+        .plugin(script("low").handler(judges(0.0, json!({ "block": false }))).recording(&["before_install"]))
+        .start()
+        .await;
+    let skill = review_skill(&blocking, &place("skill-2")).await.unwrap_err();
+    let plugin = install_plugin(&blocking, &place("state-2")).await.unwrap_err();
+    for refused in [skill, plugin] {
+        let InstallError::Gate { refusal, .. } = refused else { panic!("{refused}") };
+        assert_eq!((refusal.plugin.as_str(), refusal.reason.as_str()), ("high", "no"));
+    }
+    assert!(blocking.calls("low", "before_install").await.is_empty(), "a block is terminal");
 }

@@ -9,6 +9,7 @@ mod crash;
 mod env;
 mod examples;
 mod faults;
+mod files;
 mod finalize;
 mod install;
 mod load;
@@ -16,11 +17,13 @@ mod message;
 mod model;
 mod order;
 mod persist;
+mod probing;
 mod prompt;
 mod reply;
 mod run_gate;
 mod session;
 mod tools;
+mod tools_invoke;
 
 use system_tests::Plugin;
 

@@ -60,15 +60,15 @@ async fn hooks_057_an_override_counts_for_one_run_and_comes_before_everything() 
     assert_eq!(host.requests()[0].model.to_string(), "offline/script");
 }
 
+/// A turn that a busy session refuses must leave no trace in a plugin that would have chosen its model or answered it.
 #[tokio::test]
-async fn the_model_is_chosen_before_the_transcript_is_read() {
-    let plugin = script("router").recording(&["before_model_resolve", "before_prompt_build"]);
+async fn a_busy_session_asks_no_plugin_about_the_turn() {
+    let plugin = script("router").recording(&["before_agent_reply", "before_model_resolve", "before_prompt_build", "agent_end"]);
     let host = World::new().plugin(plugin).turns([say("late").after_ms(60_000), say("never")]).start().await;
     let first = host.accept(host.request("one")).await;
     let cancel = first.cancel();
     let (_, second) = tokio::join!(first.run(), async {
         host.journal().wait_for(|entry| matches!(entry, Entry::Requested(_))).await;
-        // The session belongs to the first run, so the second one may not read it.
         let second = host.accept(host.request("two")).await.run().await;
         cancel.cancel(CancelReason::User);
         second
@@ -79,7 +79,10 @@ async fn the_model_is_chosen_before_the_transcript_is_read() {
         let calls = host.calls("router", hook).await;
         calls.iter().filter(|call| call.context["runId"] == second.run_id.as_str()).count()
     };
-    assert_eq!((runs("before_model_resolve").await, runs("before_prompt_build").await), (1, 0));
+    for hook in ["before_agent_reply", "before_model_resolve", "before_prompt_build"] {
+        assert_eq!((runs(hook).await, host.calls("router", hook).await.len()), (0, 1), "{hook}");
+    }
+    assert_eq!(runs("agent_end").await, 1, "its end is told");
 }
 
 #[tokio::test]

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use agent::RunRequest;
+use agent::{RunOutcome, RunRequest};
+use creel::commands::OBSERVER_GRACE;
 use domain::cancel::CancelReason;
 use domain::event::{EventData, Lifecycle};
+use domain::message::AgentMessage;
 use domain::model::FailureClass;
 use domain::session::RunStatus;
 use hooks::HookId;
 use serde_json::{Value, json};
 use system_tests::{Call, Entry, Host, PROBE, Plugin, Turn, World, call, fail, on, say};
+use tokio::time::Instant;
 
 use crate::script;
 
@@ -22,80 +25,103 @@ async fn host<const N: usize>(turns: [Turn; N]) -> Host {
     World::new().plugin(recorder()).turns(turns).start().await
 }
 
-/// The one event of the run, after its last lifecycle event.
-async fn end_of(host: &Host) -> Call {
+fn is_told(entry: &Entry) -> bool {
+    matches!(entry, Entry::Handled(record) if record.hook == HookId::AgentEnd)
+}
+
+/// Checks the one event of a run that ended and was not held up by it: it came after the last lifecycle event, and says of the run all that
+/// there is to say. Gives its error text.
+async fn end_of(host: &Host, outcome: &RunOutcome) -> Value {
+    assert!(host.handled(HookId::AgentEnd).is_empty(), "the run is over and the recorder still sleeps");
     host.settle().await;
-    let mut calls = host.calls("recorder", "agent_end").await;
-    assert_eq!(calls.len(), 1, "{calls:?}");
+    let calls = host.calls("recorder", "agent_end").await;
+    let [end] = &calls[..] else { panic!("one event: {calls:?}") };
     let is_end = |entry: &Entry| {
         matches!(entry, Entry::Emitted(event)
             if matches!(event.data, EventData::Lifecycle(Lifecycle::End { .. } | Lifecycle::Error { .. })))
     };
-    let is_told = |entry: &Entry| matches!(entry, Entry::Handled(record) if record.hook == HookId::AgentEnd);
     let (ended, told) = (host.journal().places(is_end), host.journal().places(is_told));
     assert_eq!((ended.len(), told.len()), (1, 1));
     assert!(told[0] > ended[0]);
-    calls.remove(0)
+
+    assert_eq!(end.context["runId"], outcome.run_id.as_str());
+    assert_eq!(end.event["success"], outcome.status == RunStatus::Done);
+    assert!(end.event["durationMs"].is_u64(), "{end:?}");
+    let stored: Vec<Value> = host.messages().await.iter().map(AgentMessage::to_value).collect();
+    assert_eq!(end.json_list("messages"), stored, "all final messages");
+    end.event["error"].clone()
 }
 
 fn roles(call: &Call) -> Vec<Value> {
     call.json_list("messages").iter().map(|message| message["role"].clone()).collect()
 }
 
+async fn final_roles(host: &Host) -> Vec<String> {
+    host.messages().await.iter().map(|message| message.role().to_owned()).collect()
+}
+
 #[tokio::test]
 async fn hooks_060_the_end_of_a_run_is_told_once_however_it_ends() {
-    assert_eq!(HookId::AgentEnd.row().budget, Some(Duration::from_secs(30)));
+    let looks = || call(PROBE, json!({ "says": "found" }));
 
-    // It succeeds; the run does not wait for the recorder.
-    let host = self::host([call(PROBE, json!({ "says": "found" })), say("done")]).await;
-    let accepted = host.accept(host.request("go")).await;
-    let run_id = accepted.run_id().clone();
-    accepted.run().await;
-    assert!(host.handled(HookId::AgentEnd).is_empty(), "the recorder still sleeps");
-    let end = end_of(&host).await;
-    assert_eq!(roles(&end), ["user", "assistant", "toolResult", "assistant"]);
-    assert_eq!((&end.event["success"], &end.event["error"]), (&json!(true), &Value::Null));
-    assert!(end.event["durationMs"].is_u64());
-    assert_eq!(end.context["runId"], run_id.as_str());
+    // It succeeds.
+    let host = self::host([looks(), say("done")]).await;
+    let outcome = host.accept(host.request("go")).await.run().await;
+    assert_eq!((outcome.status, end_of(&host, &outcome).await), (RunStatus::Done, Value::Null));
+    assert_eq!(final_roles(&host).await, ["user", "assistant", "toolResult", "assistant"]);
 
     // The model fails.
-    let host = self::host([fail(FailureClass::Auth, "the key was refused")]).await;
-    host.say("go").await;
-    let end = end_of(&host).await;
-    assert_eq!((&end.event["success"], &end.event["error"]), (&json!(false), &json!("the key was refused")));
-    assert_eq!(roles(&end)[0], "user");
+    let host = self::host([looks(), fail(FailureClass::Auth, "the key was refused")]).await;
+    let outcome = host.accept(host.request("go")).await.run().await;
+    assert_eq!((outcome.status, end_of(&host, &outcome).await), (RunStatus::Failed, json!("the key was refused")));
+    assert_eq!(final_roles(&host).await, ["user", "assistant", "toolResult", "assistant"]);
 
     // It is aborted.
-    let host = self::host([say("never").after_ms(60_000)]).await;
+    let host = self::host([looks(), say("never").after_ms(60_000)]).await;
     let accepted = host.accept(host.request("go")).await;
     let cancel = accepted.cancel();
     let (outcome, ()) = tokio::join!(accepted.run(), async {
-        host.journal().wait_for(|entry| matches!(entry, Entry::Requested(_))).await;
+        host.journal()
+            .wait_until(|entries| entries.iter().filter(|entry| matches!(entry, Entry::Requested(_))).count() == 2)
+            .await;
         cancel.cancel(CancelReason::User);
     });
-    assert_eq!(outcome.status, RunStatus::Killed);
-    let end = end_of(&host).await;
-    assert_eq!(end.event["success"], false);
-    assert!(end.event["error"].as_str().unwrap().contains("aborted"));
+    assert_eq!((outcome.status, end_of(&host, &outcome).await), (RunStatus::Killed, json!("the run was aborted")));
+    assert_eq!(final_roles(&host).await, ["user", "assistant", "toolResult", "assistant"]);
 
     // It hits its deadline.
     let host = self::host([say("never").after_ms(60_000)]).await;
-    let request = RunRequest { timeout: Some(Duration::from_millis(50)), ..host.request("go") };
+    let request = RunRequest { timeout: Some(Duration::from_secs(1)), ..host.request("go") };
     let outcome = host.accept(request).await.run().await;
     assert_eq!(outcome.status, RunStatus::Timeout);
-    assert_eq!(end_of(&host).await.event["success"], false);
+    let told = end_of(&host, &outcome).await;
+    assert!(told.as_str().unwrap().starts_with("the run took longer than its 1 s"), "{told}");
 
-    // A one-shot run waits for it when it closes, and no longer than it says.
+    // A one-shot run waits for it when it closes.
     let host = self::host([say("done")]).await;
     host.accept(host.request("go")).await.run().await;
     assert!(host.handled(HookId::AgentEnd).is_empty());
     let journal = host.journal().clone();
-    host.close().await;
-    assert_eq!(
-        journal.find(|entry| matches!(entry, Entry::Handled(record) if record.hook == HookId::AgentEnd).then_some(())).len(),
-        1
-    );
-    assert_eq!(creel::commands::OBSERVER_GRACE, Duration::from_secs(30));
+    host.close_within(OBSERVER_GRACE).await;
+    assert_eq!(journal.places(is_told).len(), 1);
+
+    // It waits at most 30 s, however long the plugin may take.
+    let endless = script("recorder").handler(on("agent_end").does(json!({ "sleepMs": 500_000 }))).recording(&["agent_end"]);
+    let endless = endless.operator(json!({ "hooks": { "timeouts": { "agent_end": 600_000 } } }));
+    let host = World::new().plugin(endless).turns([say("done")]).start().await;
+    host.accept(host.request("go")).await.run().await;
+    while host.calls("recorder", "agent_end").await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let (journal, log) = (host.journal().clone(), host.log().clone());
+    // From here on time jumps to whatever comes next.
+    tokio::time::pause();
+    let asked = Instant::now();
+    host.close_within(OBSERVER_GRACE).await;
+    let waited = asked.elapsed().as_secs();
+    assert!((30..32).contains(&waited), "it waited {waited} s");
+    assert!(journal.places(is_told).is_empty());
+    assert_eq!(log.warnings(&["not waited for any longer, after 30 s", "recorder", "agent_end"]).len(), 1, "{log:?}");
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! `before_tool_call` and `after_tool_call` (plugin-hooks 4.8, 4.9), and tools that plugins offer (8).
 
+use domain::cancel::CancelReason;
+use domain::event::{EventData, ToolEvent};
 use domain::session::RunStatus;
-use domain::tool::ToolOutcome;
 use hooks::HookId;
 use hooks::record::HandlerOutcome;
 use serde_json::{Value, json};
-use system_tests::{Handler, Host, PROBE, Turn, World, call, on, say, tool};
+use system_tests::{Entry, Handler, Host, PROBE, Turn, World, call, on, say, tool};
 
 use crate::script;
 
@@ -159,24 +160,70 @@ async fn hooks_062_after_a_call_observers_see_what_was_used_and_how_it_ended() {
         .await;
     host.say("go").await;
 
+    assert_eq!(host.executed().len(), 2, "the blocked call did not run");
     let calls = host.calls("watcher", "after_tool_call").await;
-    let ended = |outcome: &str| calls.iter().find(|call| call.event["outcome"] == outcome).unwrap();
-    assert_eq!(calls.len(), 3);
+    let outcomes: Vec<&Value> = calls.iter().map(|call| &call.event["outcome"]).collect();
+    assert_eq!(outcomes, ["Ok", "Failed", "Blocked"]);
+    assert!(calls.iter().all(|call| call.event["toolName"] == PROBE));
+    let asked: Vec<String> = host.tool_results().await.iter().map(|result| result.tool_call_id.to_string()).collect();
+    let told: Vec<&str> = calls.iter().map(|call| call.event["toolCallId"].as_str().unwrap()).collect();
+    assert_eq!(told, asked);
+    let [ok, failed, blocked] = &calls[..] else { panic!("three calls: {calls:?}") };
 
-    let ok = ended("Ok");
     assert_eq!(ok.json("params"), json!({ "a": 9 }));
-    assert_eq!(ok.json("result")["content"][0]["text"], "probed");
-    assert!(ok.event["durationMs"].is_u64() && ok.event["error"].is_null());
+    assert_eq!(ok.json("result")["content"], json!([{ "type": "text", "text": "probed" }]));
+    assert!(ok.event["durationMs"].is_u64() && ok.event["error"].is_null(), "{ok:?}");
 
-    let failed = ended("Failed");
     assert_eq!(failed.json("params"), json!({ "a": 9, "fails": "broken" }));
-    assert!(failed.event["error"].as_str().unwrap().contains("broken"));
+    assert_eq!(failed.event["error"], "broken");
+    assert_eq!(failed.json("result")["content"], json!([{ "type": "text", "text": "broken" }]));
+    assert!(failed.event["durationMs"].is_u64(), "{failed:?}");
 
-    let blocked = ended("Blocked");
-    assert_eq!(blocked.json("result")["content"][0]["text"], "not today");
-    assert_eq!(blocked.json("result")["details"]["status"], "blocked");
-    assert!(blocked.event["durationMs"].is_null());
-    assert_eq!(ToolOutcome::Blocked, serde_json::from_value(json!("blocked")).unwrap());
+    // It has no duration, because it never ran, and the parameters that the model gave.
+    assert_eq!(blocked.json("params"), json!({ "a": 1 }));
+    assert_eq!(blocked.event["error"], "not today");
+    assert_eq!(blocked.json("result")["content"], json!([{ "type": "text", "text": "not today" }]));
+    let details = &blocked.json("result")["details"];
+    assert_eq!((&details["status"], &details["deniedReason"]), (&json!("blocked"), &json!("plugin-before-tool-call")));
+    assert!(blocked.event["durationMs"].is_null(), "{blocked:?}");
+}
+
+#[tokio::test]
+async fn edits_of_one_file_in_one_answer_are_made_in_the_order_of_the_model() {
+    let world = World::new().turns([
+        call("write", json!({ "path": "notes.txt", "content": "one\n" }))
+            .and_call("edit", json!({ "path": "notes.txt", "oldText": "one", "newText": "two" }))
+            .and_call("exec", json!({ "command": "cat notes.txt" }))
+            .and_call("edit", json!({ "path": "notes.txt", "oldText": "two", "newText": "three" })),
+        say("done"),
+    ]);
+    let host = world.start().await;
+    host.say("go").await;
+    let results = host.tool_results().await;
+    assert!(results.iter().all(|result| !result.is_error), "{results:?}");
+    assert_eq!(domain::message::text_of(&results[2].content), "two\n");
+    assert_eq!(std::fs::read_to_string(world.workspace().join("notes.txt")).unwrap(), "three\n");
+}
+
+/// It has longer than what else a stop cuts short, and what it printed is kept.
+#[tokio::test]
+async fn a_stopped_command_may_clean_up_and_its_output_is_its_result() {
+    let command = "trap 'sleep 0.8; echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    let host = World::new().turns([call("exec", json!({ "command": command }))]).start().await;
+    let accepted = host.accept(host.request("go")).await;
+    let cancel = accepted.cancel();
+    let is_ready =
+        |entry: &Entry| matches!(entry, Entry::Emitted(event) if matches!(event.data, EventData::Tool(ToolEvent::Update { .. })));
+    let (outcome, ()) = tokio::join!(accepted.run(), async {
+        host.journal().wait_for(is_ready).await;
+        cancel.cancel(CancelReason::User);
+    });
+    assert_eq!(outcome.status, RunStatus::Killed);
+    let results = host.tool_results().await;
+    let text = domain::message::text_of(&results[0].content);
+    // Some shells say in between that their own child was stopped.
+    assert!(text.starts_with("the operation was aborted. Output until then:\nready\n") && text.ends_with("cleaned\n"), "{text}");
+    assert!(results[0].is_error);
 }
 
 #[tokio::test]

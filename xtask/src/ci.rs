@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::cargo::cargo;
-use crate::guests;
+use crate::{components, guests};
 
 /// What a step does.
 enum Action {
@@ -68,6 +68,7 @@ impl Step {
 
 /// Runs all steps, and prints the time of each.
 pub(crate) fn run(workspace: &Path) -> Result<()> {
+    components::ensure_installed(workspace)?;
     run_steps(STEPS, |step| step.run(workspace))
 }
 

@@ -5,8 +5,10 @@
 
 mod cargo;
 mod ci;
+mod components;
 mod demo;
 mod guests;
+mod soak;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,8 @@ tasks:
   demo [arguments]
           build the guests, then run `creel demo` with them
   ci      check everything as the continuous integration does
+  soak [--traps N] [--timeouts N]
+          fail plugin calls a million times, and check that nothing of them is left
 ";
 
 fn main() -> ExitCode {
@@ -43,6 +47,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "demo" => demo::run(&workspace(), rest),
         "ci" if rest.is_empty() => ci::run(&workspace()).map(|()| ExitCode::SUCCESS),
         "ci" => bail!("`ci` takes no arguments\n\n{USAGE}"),
+        "soak" => soak::run(&workspace(), rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)

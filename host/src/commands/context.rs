@@ -8,6 +8,7 @@ use config::{Environment, Loaded, Locations, Warning};
 use crate::exit::{Code, Failure};
 use crate::logging;
 use crate::terminal::Output;
+use crate::wiring::grants;
 
 /// What nearly every command starts from.
 pub struct Context {
@@ -45,6 +46,9 @@ impl Context {
         let loaded = config::load(&locations).map_err(|errors| {
             Failure::new(Code::Config, errors.to_string()).hint("`creel config schema` prints what the file may hold")
         })?;
+        if let Some(errors) = loaded.errors(grants::problems(&loaded.config)) {
+            return Err(Failure::new(Code::Config, errors.to_string()));
+        }
         logging::start(verbose, loaded.config.logging.level);
         if !may_be_missing && loaded.warnings.contains(&Warning::NamedFileMissing) {
             // The defaults have none of the guards that the file would have.

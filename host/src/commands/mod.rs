@@ -25,10 +25,13 @@ pub async fn run(cli: Cli, output: &Output) -> Result<Code, Failure> {
         return completions(shell, output);
     }
     if let Command::Config(command) = cli.command {
-        return config::run(&Context::places(cli.config, cli.state_dir)?, &command, output);
+        return config::run(&Context::places(cli.config, cli.state_dir)?, &command, output).await;
     }
     if let Command::Demo(args) = cli.command {
         return demo::run(&args, cli.verbose, output).await;
+    }
+    if let Command::CompileComponent = cli.command {
+        return Err(Failure::usage("compile-component stands alone"));
     }
     let writes = matches!(cli.command, Command::Plugins(PluginsCommand::Enable { .. } | PluginsCommand::Disable { .. }));
     let context = Context::load(cli.config, cli.state_dir, cli.verbose, writes, output)?;
@@ -36,7 +39,7 @@ pub async fn run(cli: Cli, output: &Output) -> Result<Code, Failure> {
         Command::Agent(args) => agent::run(&context, args, output).await,
         Command::Plugins(command) => plugins::run(&context, command, output).await,
         Command::Sessions(command) => sessions::run(&context, command, output).await,
-        Command::Config(_) | Command::Demo(_) | Command::Completions { .. } => Ok(Code::Success),
+        Command::Config(_) | Command::Demo(_) | Command::CompileComponent | Command::Completions { .. } => Ok(Code::Success),
     }
 }
 

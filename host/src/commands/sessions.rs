@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use domain::AgentId;
-use domain::message::{AgentMessage, ContentBlock};
+use domain::message::{AgentMessage, ContentBlock, StopReason};
 use domain::session::{SessionStore, SessionSummary, TranscriptEvent, TranscriptRow};
 use jiff::Timestamp;
 use serde_json::json;
@@ -142,7 +142,7 @@ fn speaker(message: &AgentMessage) -> String {
 }
 
 fn body(message: &AgentMessage) -> String {
-    let lines: Vec<String> = message
+    let mut lines: Vec<String> = message
         .content()
         .iter()
         .map(|block| match block {
@@ -153,7 +153,19 @@ fn body(message: &AgentMessage) -> String {
             ContentBlock::Other(_) => "(unknown block)".to_owned(),
         })
         .collect();
+    lines.extend(failure(message));
     lines.join("\n")
+}
+
+/// Why an answer of the model is none, or half of one.
+fn failure(message: &AgentMessage) -> Option<String> {
+    let AgentMessage::Assistant(answer) = message else { return None };
+    let word = match answer.stop_reason {
+        StopReason::Error => "failed",
+        StopReason::Aborted => "aborted",
+        _ => return None,
+    };
+    Some(answer.error_message.as_ref().map_or_else(|| format!("({word})"), |why| format!("({word}: {why})")))
 }
 
 /// Stored text may hold anything, and this goes to a terminal.

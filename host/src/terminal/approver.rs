@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::approval::{ApprovalDecision, ApprovalScope, Approver, PendingApproval, Review, Severity};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::Mutex;
 
-use super::{Output, TerminalView};
+use super::{Output, TerminalView, answer};
 
 /// Most lines of a description that are shown, so that the question stays in sight.
 const MAX_LINES: usize = 20;
@@ -17,14 +17,14 @@ const MAX_LINES: usize = 20;
 pub struct TerminalApprover {
     output: Output,
     view: Arc<TerminalView>,
-    /// What is typed. Held during a question, so that there is one at a time, also when a batch asks several.
-    typed: Mutex<mpsc::Receiver<String>>,
+    /// One question at a time, also when a batch asks several.
+    turn: Mutex<()>,
 }
 
 impl TerminalApprover {
     /// Asks on the terminal that the view writes to.
     pub fn new(output: Output, view: Arc<TerminalView>) -> Self {
-        Self { output, view, typed: Mutex::new(read_lines()) }
+        Self { output, view, turn: Mutex::default() }
     }
 
     fn question(&self, pending: &PendingApproval) -> String {
@@ -55,19 +55,12 @@ impl TerminalApprover {
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn review(&self, pending: &PendingApproval) -> Review {
-        let mut typed = self.typed.lock().await;
+        let _turn = self.turn.lock().await;
         self.view.pause().await;
-        // What was typed before the question was on the screen is an answer to nothing.
-        while typed.try_recv().is_ok() {}
-        if show(&self.question(pending)).is_err() {
-            return Review::NoRoute;
-        }
-        match typed.recv().await {
-            Some(line) => match parse(&line) {
-                Some(decision) => Review::Decided { id: pending.id.clone(), decision },
-                None => Review::Unknown,
-            },
-            None => Review::NoRoute,
+        let Ok(line) = answer::to(|| show(&self.question(pending))).await else { return Review::NoRoute };
+        match parse(&line) {
+            Some(decision) => Review::Decided { id: pending.id.clone(), decision },
+            None => Review::Unknown,
         }
     }
 }
@@ -76,24 +69,6 @@ fn show(question: &str) -> io::Result<()> {
     let mut err = io::stderr().lock();
     err.write_all(question.as_bytes())?;
     err.flush()
-}
-
-/// Lines that are typed but not asked for; the thread that reads them stops reading when nobody takes them.
-const MAX_TYPED: usize = 64;
-
-/// Reads stdin line by line from now on. A read cannot be taken back, so one thread reads for all questions: the line that comes after a
-/// question is its answer, whatever became of the question before.
-fn read_lines() -> mpsc::Receiver<String> {
-    let (lines, typed) = mpsc::channel(MAX_TYPED);
-    std::thread::spawn(move || {
-        for line in io::stdin().lines() {
-            let Ok(line) = line else { return };
-            if lines.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    typed
 }
 
 fn choice(decision: ApprovalDecision) -> &'static str {

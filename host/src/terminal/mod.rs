@@ -1,7 +1,9 @@
 //! How Creel speaks to a person: results on stdout, everything else on stderr, colours only where somebody looks. The only place that
 //! prints; with `--json` stdout holds JSON and nothing else.
 
+mod answer;
 mod approver;
+mod preview;
 mod printer;
 mod progress;
 mod table;
@@ -10,7 +12,7 @@ mod view;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 
 use console::Style;
 use serde::Serialize;
@@ -18,20 +20,22 @@ use serde::Serialize;
 use crate::exit::{Code, Failure};
 
 pub use approver::TerminalApprover;
-pub use printer::Printer;
+pub use printer::{Printer, Stream};
 pub use progress::Spinner;
 pub(crate) use progress::undisturbed;
 pub use table::Table;
 pub use text::bytes;
 pub use view::TerminalView;
 
-/// The two streams and what they can show.
-#[derive(Debug, Clone, Copy)]
+/// The two streams and what they can show. Clones share what became of stdout.
+#[derive(Debug, Clone)]
 pub struct Output {
     json: bool,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
     colour: bool,
+    /// Why stdout took no more. Nothing is written to it from there on, so that no result has a hole.
+    lost: Arc<OnceLock<io::Error>>,
 }
 
 impl Output {
@@ -42,6 +46,7 @@ impl Output {
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
             colour: colour_is_wanted(),
+            lost: Arc::default(),
         }
     }
 
@@ -80,8 +85,7 @@ impl Output {
         if self.stdout_is_terminal { text::harmless(text) } else { Cow::Borrowed(text) }
     }
 
-    /// Writes one line to stdout. A reader that went away (`| head`) is no error. Words of plugins, models and files may stand in it:
-    /// nothing but the host's own styles gets through.
+    /// Writes one line to stdout. Words of plugins, models and files may stand in it: nothing but the host's own styles gets through.
     pub fn line(&self, text: impl AsRef<str>) {
         let text = text.as_ref();
         let shown = if self.colour && self.stdout_is_terminal {
@@ -92,12 +96,29 @@ impl Output {
         self.text(format!("{shown}\n"));
     }
 
-    /// Writes text to stdout, as it is.
+    /// Writes text to stdout, as it is. That stdout does not take it is told by [`Output::end`], and by [`Output::lost`] before.
     pub fn text(&self, text: impl AsRef<str>) {
-        undisturbed(|| {
+        if self.lost.get().is_some() {
+            return;
+        }
+        let written = undisturbed(|| {
             let mut out = io::stdout().lock();
-            let _ = out.write_all(text.as_ref().as_bytes()).and_then(|()| out.flush());
+            out.write_all(text.as_ref().as_bytes()).and_then(|()| out.flush())
         });
+        self.remember(written);
+    }
+
+    fn remember(&self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.lost.get_or_init(|| error);
+        }
+    }
+
+    /// That something was to be on stdout and is not. For results that a program must have whole, also if it was the reader that went
+    /// away.
+    pub fn lost(&self) -> Option<Failure> {
+        let error = self.lost.get()?;
+        Some(Failure::new(Code::RunFailed, format!("the result cannot be written to stdout: {error}")))
     }
 
     /// Writes one line to stderr, without anything in it that could control the terminal.
@@ -126,6 +147,11 @@ impl Output {
         self.labelled(&format!("  {} ", self.note_style().cyan().apply_to("hint:")), text.as_ref());
     }
 
+    /// Tells on stderr what is behind the error before.
+    pub fn cause(&self, text: impl AsRef<str>) {
+        self.labelled("  cause: ", text.as_ref());
+    }
+
     fn error_label(&self) -> String {
         self.note_style().red().bold().apply_to("error:").to_string()
     }
@@ -134,12 +160,30 @@ impl Output {
     pub fn value<T: Serialize>(&self, value: &T) {
         match serde_json::to_string_pretty(value) {
             Ok(text) => self.text(format!("{text}\n")),
-            Err(error) => self.note(format!("the result cannot be written as JSON: {error}")),
+            Err(error) => self.remember(Err(error.into())),
+        }
+    }
+
+    /// Tells how a command ended, and gives the code for it. A result that could not be written fails the command; a reader that went
+    /// away (`| head`) has seen what it wanted.
+    pub fn end(&self, result: Result<Code, Failure>) -> Code {
+        let code = match result {
+            Ok(code) => code,
+            Err(failure) => return self.fail(&failure),
+        };
+        let is_wanted = self.lost.get().is_some_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        match self.lost().filter(|_| is_wanted) {
+            Some(failure) if code == Code::Success => self.fail(&failure),
+            Some(failure) => {
+                self.error(failure.message);
+                code
+            }
+            None => code,
         }
     }
 
     /// Writes a failure to stderr (and, with `--json`, as an object to stdout) and gives its exit code.
-    pub fn fail(&self, failure: &Failure) -> ExitCode {
+    fn fail(&self, failure: &Failure) -> Code {
         self.error(&failure.message);
         failure.hints.iter().for_each(|hint| self.hint(hint));
         if self.json && failure.code != Code::Interrupted {
@@ -147,7 +191,7 @@ impl Output {
                 "error": { "message": failure.message, "hints": failure.hints, "exitCode": failure.code as u8 },
             }));
         }
-        failure.code.into()
+        failure.code
     }
 }
 

@@ -1,6 +1,7 @@
-//! A spinner on stderr for work that takes long. Draws nothing where nobody looks.
+//! A spinner on stderr for work that takes long. Where nobody looks nothing moves: what may take minutes says one line, all else nothing.
 
-use std::sync::{Mutex, PoisonError};
+use std::io::{self, Write};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle, WeakProgressBar};
@@ -10,15 +11,22 @@ use super::Output;
 /// The spinner that is on the terminal. The terminal is one for the whole process, so what else writes to it must find the spinner.
 static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
+/// Said once where nothing moves. A run that compiles a dozen plugins is silent for a minute otherwise.
+const COMPILING: &str = "compiling plugins; the first time this takes a while";
+
 /// A spinner; gone when dropped.
 #[derive(Debug)]
-pub struct Spinner(ProgressBar);
+pub struct Spinner {
+    bar: ProgressBar,
+    /// What stands in for the first step where nothing moves.
+    plain: Option<(Once, &'static str)>,
+}
 
 impl Spinner {
     /// Shows a spinner with a text, where stderr is a terminal.
     pub fn start(output: &Output, text: impl Into<String>) -> Self {
         if !output.can_animate() {
-            return Self(ProgressBar::hidden());
+            return Self { bar: ProgressBar::hidden(), plain: None };
         }
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}") {
@@ -27,17 +35,27 @@ impl Spinner {
         bar.set_message(text.into());
         bar.enable_steady_tick(Duration::from_millis(90));
         *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
-        Self(bar)
+        Self { bar, plain: None }
+    }
+
+    /// The same for plugins that are loaded; its steps are compilations.
+    pub fn loading(output: &Output, text: &str) -> Self {
+        let mut spinner = Self::start(output, text);
+        spinner.plain = (!output.can_animate()).then(|| (Once::new(), COMPILING));
+        spinner
     }
 
     /// Changes the text.
     pub fn say(&self, text: impl Into<String>) {
-        self.0.set_message(text.into());
+        self.bar.set_message(text.into());
+        if let Some((once, line)) = &self.plain {
+            once.call_once(|| drop(writeln!(io::stderr().lock(), "{line}")));
+        }
     }
 
     /// Takes the spinner away; more calls do nothing.
     pub fn clear(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

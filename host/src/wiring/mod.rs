@@ -1,9 +1,14 @@
 //! The only place where adapters meet ports. Two steps: [`prepare`] reads everything that does not depend on who is watching (plugins
 //! among it, which may have to be compiled), [`Prepared::start`] joins the way out, the events and the person who is asked.
 
+pub mod entries;
+pub mod grants;
+pub mod installing;
+mod load_log;
 pub mod plugins;
 mod prompt_sources;
 mod providers;
+mod time_zone;
 mod tool_support;
 
 use std::path::PathBuf;
@@ -26,6 +31,7 @@ use tools::{ExecSettings, Root};
 
 use crate::exit::{Code, Failure};
 use crate::system::{SystemClock, UuidSource};
+use plugin_host::compile::Compiler;
 use plugins::PluginStatus;
 use tool_support::ConfiguredTools;
 
@@ -54,6 +60,8 @@ pub struct HostOptions {
     pub clock: Arc<dyn Clock>,
     /// Ids.
     pub ids: Arc<dyn IdSource>,
+    /// Where components are compiled.
+    pub compiler: Compiler,
     /// Compiled components, instead of the cache below the state directory.
     pub cache_dir: Option<PathBuf>,
     /// Says what is being done.
@@ -61,8 +69,8 @@ pub struct HostOptions {
 }
 
 impl HostOptions {
-    /// What the binary runs with.
-    pub fn new(locations: Locations, loaded: Loaded, agent_id: AgentId) -> Self {
+    /// What the binary runs with; it compiles with [`plugins::own_compiler`].
+    pub fn new(locations: Locations, loaded: Loaded, agent_id: AgentId, compiler: Compiler) -> Self {
         Self {
             locations,
             loaded,
@@ -74,6 +82,7 @@ impl HostOptions {
             records: None,
             clock: Arc::new(SystemClock),
             ids: Arc::new(UuidSource),
+            compiler,
             cache_dir: None,
             progress: None,
         }
@@ -129,6 +138,7 @@ pub async fn prepare(options: HostOptions) -> Result<Prepared, Failure> {
         records,
         clock,
         ids,
+        compiler,
         cache_dir,
         progress,
     } = options;
@@ -139,12 +149,14 @@ pub async fn prepare(options: HostOptions) -> Result<Prepared, Failure> {
     let sessions = Arc::new(SqliteSessions::new(state.clone()));
     let kv = Arc::new(SqlitePluginKv::new(&state, Arc::clone(&clock)));
     let prompt_sources = prompt_sources::open(&locations, &workspace_dir, &agent)?;
+    installing::recover(&locations, &kv, &sessions).await;
     let loaded_plugins = plugins::load(plugins::Request {
         locations: &locations,
         loaded: &loaded,
         workspace_dir: &workspace_dir,
         extra_dirs: plugin_dirs,
         bundled_dir,
+        compiler,
         cache_dir: cache_dir.unwrap_or_else(|| locations.cache_dir()),
         kv: Arc::clone(&kv) as _,
         extensions: Arc::clone(&sessions) as _,
@@ -173,7 +185,7 @@ pub async fn prepare(options: HostOptions) -> Result<Prepared, Failure> {
         thinking: agent.thinking.map(|level| level.as_str().to_owned()),
         run_timeout: agent.run_budget(None),
         workspace_dir: workspace_dir.display().to_string(),
-        time_zone: agent.user_timezone.clone().unwrap_or_else(system_time_zone),
+        time_zone: agent.user_timezone.clone().unwrap_or_else(time_zone::of_system),
         report_tool_errors: !loaded.config.messages.suppress_tool_errors,
         response_prefix: loaded.config.messages.response_prefix.clone(),
         agent_id,
@@ -261,8 +273,4 @@ pub fn model_named(loaded: &Loaded, text: &str) -> Result<ModelRef, InvalidModel
     let is_meant = |alias: Option<&str>| alias.is_some_and(|alias| alias.eq_ignore_ascii_case(text.trim()));
     let aliased = loaded.config.agents.defaults.models.iter().find(|(_, entry)| is_meant(entry.alias.as_deref()));
     ModelRef::parse(aliased.map_or(text, |(reference, _)| reference))
-}
-
-fn system_time_zone() -> String {
-    jiff::tz::TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
 }

@@ -1,30 +1,30 @@
 //! From configuration to loaded plugins: what the operator said is handed to the plugin host in its own words.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::keys::{Capabilities, Grant, PluginEntry, PluginLimits};
-use config::{Config, KeyPath, Loaded as LoadedConfig, Locations};
+use config::keys::{PluginEngine, PluginEntry, PluginLimits};
+use config::{Config, Environment, KeyPath, Loaded as LoadedConfig, Locations};
 use domain::PluginId;
 use domain::ports::{PluginKv, SessionExtensions};
 use domain::tool::Tool;
 use hooks::access::Diagnostic;
 use hooks::budget::OperatorBudgets;
+use hooks::circuit::CircuitOverride;
 use hooks::{HookId, Registry};
+use plugin_host::compile::Compiler;
 use plugin_host::discovery::Sources;
 use plugin_host::enablement::Switches;
-use plugin_host::grant::{OperatorGrants, Quota};
-use plugin_host::manifest::RequestedLimits;
+use plugin_host::limits::RequestedLimits;
 use plugin_host::plan::{self, Plan, PluginReport, PluginSettings, PluginState, PluginsSettings};
-use plugin_host::{HostSettings, LoadProgress, LoadStep, PluginHost, Ports, ReadyPlugin};
+use plugin_host::{EngineSettings, HostSettings, LoadProgress, LoadStep, PluginHost, Ports, ReadyPlugin};
 
-use super::Progress;
+use super::{Progress, grants};
 use crate::exit::{Code, Failure};
 
-/// Names of built-in tools, which plugins cannot take.
-const RESERVED_TOOLS: [&str; 4] = ["read", "write", "edit", "exec"];
+/// Hidden command of the binary that compiles one component and ends.
+pub const COMPILE_COMMAND: &str = "compile-component";
 
 /// What became of one plugin.
 #[derive(Debug, Clone)]
@@ -53,6 +53,7 @@ pub(super) struct Request<'a> {
     pub(super) extra_dirs: Vec<PathBuf>,
     pub(super) bundled_dir: Option<PathBuf>,
     pub(super) cache_dir: PathBuf,
+    pub(super) compiler: Compiler,
     pub(super) kv: Arc<dyn PluginKv>,
     pub(super) extensions: Arc<dyn SessionExtensions>,
     pub(super) progress: Option<Progress>,
@@ -74,7 +75,7 @@ fn absolute(path: PathBuf) -> PathBuf {
 }
 
 /// What the operator said about plugins.
-pub fn settings(config: &Config) -> PluginsSettings {
+pub fn settings(config: &Config, environment: &Environment) -> PluginsSettings {
     let plugins = &config.plugins;
     PluginsSettings {
         switches: Switches {
@@ -84,17 +85,15 @@ pub fn settings(config: &Config) -> PluginsSettings {
             memory_slot: plugins.slots.memory.clone(),
             context_engine_slot: plugins.slots.context_engine.clone(),
         },
-        entries: plugins.entries.iter().map(|(id, entry)| (id.clone(), entry_settings(entry))).collect(),
-        configured_channels: BTreeSet::new(),
-        auto_enabled: BTreeSet::new(),
+        entries: plugins.entries.iter().map(|(id, entry)| (id.clone(), entry_settings(entry, environment))).collect(),
     }
 }
 
-fn entry_settings(entry: &PluginEntry) -> PluginSettings {
+fn entry_settings(entry: &PluginEntry, environment: &Environment) -> PluginSettings {
     PluginSettings {
         enabled: entry.enabled,
         config: entry.config.as_map().clone(),
-        grants: grants(&entry.capabilities),
+        grants: grants::of(&entry.capabilities, environment),
         limits: limits(&entry.limits),
         required: entry.required,
         allow_conversation: entry.hooks.allow_conversation_access,
@@ -103,23 +102,33 @@ fn entry_settings(entry: &PluginEntry) -> PluginSettings {
             by_hook: entry.hooks.timeouts.iter().map(|(hook, limit)| (hook.clone(), limit.get())).collect(),
             all: entry.hooks.timeout_ms.map(|limit| limit.get()),
         },
-    }
-}
-
-fn grants(capabilities: &Capabilities) -> OperatorGrants {
-    OperatorGrants {
-        kv: Grant::granted(capabilities.kv.as_ref()).map(|grant| Quota { max_bytes: grant.max_bytes.map(|bytes| bytes.get()) }),
-        session_extension: Grant::granted(capabilities.session_extension.as_ref())
-            .map(|grant| Quota { max_bytes: grant.max_bytes.map(|bytes| bytes.get()) }),
+        fields: entry.hooks.fields.clone(),
+        circuit: CircuitOverride {
+            failures: entry.circuit.failures,
+            cooldown: entry.circuit.cooldown_ms.map(|time| Duration::from_millis(time.get())),
+        },
     }
 }
 
 fn limits(limits: &PluginLimits) -> RequestedLimits {
     RequestedLimits {
         memory_bytes: limits.memory_bytes.map(|bytes| bytes.get()),
+        total_memory_bytes: limits.total_memory_bytes.map(|bytes| bytes.get()),
+        memories: limits.memories,
+        tables: limits.tables,
+        table_elements: limits.table_elements,
+        core_instances: limits.core_instances,
         max_instances: limits.max_instances,
-        log_bytes_per_call: limits.log_bytes_per_call.map(|bytes| bytes.get()),
+        handles: limits.handles,
         output_bytes: limits.output_bytes.map(|bytes| bytes.get()),
+        log_bytes_per_call: limits.log_bytes_per_call.map(|bytes| bytes.get()),
+        log_records_per_call: limits.log_records_per_call,
+        log_bytes_per_minute: limits.log_bytes_per_minute.map(|bytes| bytes.get()),
+        output_tail_bytes: limits.output_tail_bytes.map(|bytes| bytes.get()),
+        tool_ms: limits.tool_ms.map(|time| time.get()),
+        component_bytes: limits.component_bytes.map(|bytes| bytes.get()),
+        compile_ms: limits.compile_ms.map(|time| time.get()),
+        compile_memory_bytes: limits.compile_memory_bytes.map(|bytes| bytes.get()),
     }
 }
 
@@ -128,22 +137,41 @@ fn limits(limits: &PluginLimits) -> RequestedLimits {
 /// # Errors
 /// When the work is lost, which is a fault of the host.
 pub async fn survey(sources: Sources, settings: PluginsSettings) -> Result<Plan, Failure> {
-    let surveyed = tokio::task::spawn_blocking(move || plan::survey(&sources, &settings)).await;
+    let surveyed = tokio::task::spawn_blocking(move || look(&sources, &settings)).await;
     surveyed.map_err(|error| Failure::internal(format!("looking for plugins failed: {error}")))
 }
 
+/// Plans, while no installer switches plugins. What differs from what was installed is not loaded.
+fn look(sources: &Sources, settings: &PluginsSettings) -> Plan {
+    let Some(state) = sources.installed.as_deref().and_then(Path::parent) else { return plan::survey(sources, settings) };
+    let layout = installer::Layout::new(state);
+    if let Err(error) = installer::recover(&layout, &installer::SystemDisk) {
+        tracing::error!("an interrupted installation can neither be finished nor undone: {error}");
+    }
+    let guard = installer::reading(&layout);
+    if let Err(error) = &guard {
+        tracing::warn!("installed plugins may be switched while they are read: {error}");
+    }
+    let mut plan = plan::survey(sources, settings);
+    installer::load::enforce(&mut plan, &layout);
+    plan
+}
+
 pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
-    let Request { locations, loaded, workspace_dir, extra_dirs, bundled_dir, cache_dir, kv, extensions, progress } = request;
+    let Request { locations, loaded, workspace_dir, extra_dirs, bundled_dir, cache_dir, compiler, kv, extensions, progress } =
+        request;
     let config = &loaded.config;
     check_hook_names(loaded)?;
     let mut sources = sources(locations, config, workspace_dir, extra_dirs);
     sources.bundled = bundled_dir.or(sources.bundled);
-    let plan = survey(sources, settings(config)).await?;
+    let plan = survey(sources, settings(config, locations.environment())).await?;
     for text in &plan.diagnostics {
         tracing::warn!("{text}");
     }
-    let ports = Ports { kv, session_extensions: extensions };
-    let mut loaded = compile(plan, cache_dir, ports, progress).await?;
+    let ports = Ports { kv, session_extensions: extensions, network: egress::Network::system() };
+    let data_directory = Some(locations.plugin_data_dir());
+    let settings = HostSettings { data_directory, ..host_settings(config, cache_dir, compiler, progress) };
+    let mut loaded = compile(plan, settings, ports).await?;
     refuse_unguarded(&loaded.statuses)?;
     if let Some(refused) = loaded.registry.unguarded().first() {
         let message = format!("plugin `{}` is required and would run without a handler: {}", refused.plugin, refused.text);
@@ -157,6 +185,7 @@ pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
     for diagnostic in &loaded.diagnostics {
         tracing::warn!("{}", diagnostic.text);
     }
+    super::load_log::tell(&loaded);
     loaded.statuses.shrink_to_fit();
     Ok(loaded)
 }
@@ -178,17 +207,40 @@ pub(super) fn check_hook_names(loaded: &LoadedConfig) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How plugins are run.
+pub fn host_settings(config: &Config, cache_dir: PathBuf, compiler: Compiler, progress: Option<Progress>) -> HostSettings {
+    HostSettings {
+        engine: engine(&config.plugins.engine),
+        cache_directory: Some(cache_dir),
+        compiler,
+        reserved_tools: tools::BUILT_IN.iter().map(|name| (*name).to_owned()).collect(),
+        progress: progress.map(steps),
+        ..HostSettings::default()
+    }
+}
+
+fn engine(settings: &PluginEngine) -> EngineSettings {
+    let defaults = EngineSettings::default();
+    EngineSettings {
+        live_instances: settings.live_instances.unwrap_or(defaults.live_instances),
+        tick: settings.tick_ms.map_or(defaults.tick, |tick| Duration::from_millis(tick.get())),
+        stack_bytes: settings.stack_bytes.and_then(|bytes| usize::try_from(bytes.get()).ok()).unwrap_or(defaults.stack_bytes),
+    }
+}
+
+/// This program as the one that compiles. By the descriptor of the running process, so that an update of the file on disk meanwhile
+/// cannot bring two versions together.
+pub fn own_compiler() -> Compiler {
+    let running = PathBuf::from("/proc/self/exe");
+    let program = if running.exists() { running } else { std::env::current_exe().unwrap_or_else(|_| "creel".into()) };
+    Compiler::Process { program, arguments: vec![COMPILE_COMMAND.into()] }
+}
+
 /// Compiles what was planned and links it.
 ///
 /// # Errors
 /// When there is no engine. A plugin that does not compile is in its status.
-async fn compile(plan: Plan, cache_dir: PathBuf, ports: Ports, progress: Option<Progress>) -> Result<Loaded, Failure> {
-    let settings = HostSettings {
-        cache_directory: Some(cache_dir),
-        reserved_tools: RESERVED_TOOLS.iter().map(|name| (*name).to_owned()).collect(),
-        progress: progress.map(steps),
-        ..HostSettings::default()
-    };
+pub(super) async fn compile(plan: Plan, settings: HostSettings, ports: Ports) -> Result<Loaded, Failure> {
     let mut diagnostics: Vec<Diagnostic> = plan.plugins.iter().flat_map(|plugin| plugin.diagnostics.clone()).collect();
     let ready: Vec<ReadyPlugin> = plan.plugins.into_iter().map(ReadyPlugin::from).collect();
     let started = PluginHost::start(settings, ready, &ports).await;
@@ -250,11 +302,51 @@ pub fn sentence(report: &PluginReport, why: &str) -> String {
 ///
 /// # Errors
 /// When there is no engine.
-pub async fn check(
-    plan: Plan,
-    cache_dir: PathBuf,
-    ports: Ports,
-    progress: Option<Progress>,
-) -> Result<Vec<PluginStatus>, Failure> {
-    compile(plan, cache_dir, ports, progress).await.map(|loaded| loaded.statuses)
+pub async fn check(plan: Plan, settings: HostSettings, ports: Ports) -> Result<Vec<PluginStatus>, Failure> {
+    compile(plan, settings, ports).await.map(|loaded| loaded.statuses)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use plugin_host::limits::{ROWS, Unit};
+    use serde_json::json;
+
+    use super::*;
+
+    /// The bounds that the configuration has for a limit.
+    fn bounds(property: &serde_json::Value) -> (Option<u64>, Option<u64>, Option<u64>) {
+        let text = property.to_string();
+        let first = |key: &str| {
+            let start = text.find(&format!("\"{key}\":"))? + key.len() + 3;
+            text[start..].split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
+        };
+        (first("minimum"), first("maximum"), first("default"))
+    }
+
+    #[test]
+    fn the_configuration_has_every_limit_of_the_host_with_its_bounds() {
+        let schema = Config::schema();
+        let entry = "/properties/plugins/properties/entries/additionalProperties/properties/limits/properties";
+        let properties = schema.pointer(entry).and_then(serde_json::Value::as_object).unwrap();
+        assert_eq!(properties.len(), ROWS.len());
+        for row in ROWS {
+            let found = bounds(&properties[row.key]);
+            assert_eq!(found, (Some(row.min), Some(row.max), Some(row.default)), "{}: {}", row.key, properties[row.key]);
+        }
+    }
+
+    #[test]
+    fn every_limit_reaches_the_host() {
+        let written = |row: &plugin_host::limits::LimitRow| match row.unit {
+            Unit::Count => json!(row.max),
+            Unit::Bytes | Unit::Milliseconds => json!(row.max),
+        };
+        let all: serde_json::Map<_, _> = ROWS.iter().map(|row| (row.key.to_owned(), written(row))).collect();
+        let parsed: PluginLimits = serde_json::from_value(all.into()).unwrap();
+        let resolved = plugin_host::limits::Limits::resolve(&RequestedLimits::default(), &limits(&parsed));
+        for (row, number) in resolved.rows() {
+            assert_eq!(number, row.max, "{}", row.key);
+        }
+    }
 }

@@ -9,7 +9,7 @@ use config::settings::{ToolList, ToolRules};
 use domain::message::ToolResultMessage;
 use domain::tool::ToolSpec;
 use serde_json::{Map, Value};
-use tools::args::{Schema, SchemaCache};
+use tools::args::SchemaCache;
 use tools::policy::{self, Profile, Step};
 use tools::{exec_env, sanitize};
 
@@ -74,15 +74,15 @@ impl ToolSupport for ConfiguredTools {
         schema.check_args(arguments.clone()).map_err(|error| error.to_string())
     }
 
-    fn check_details(&self, schema: &Value, details: Option<&Value>) -> Result<(), String> {
-        let schema = Schema::compile(schema).map_err(|error| error.to_string())?;
+    fn check_details(&self, spec: &ToolSpec, details: Option<&Value>) -> Result<(), String> {
+        let Some(schema) = self.schemas.output(spec).map_err(|error| error.to_string())? else { return Ok(()) };
         schema
             .check(details.unwrap_or(&Value::Null))
             .map_err(|error| format!("the tool's details do not fit its output schema: {error}"))
     }
 
-    fn check_output_schema(&self, schema: &Value) -> Result<(), String> {
-        Schema::compile(schema).map(drop).map_err(|error| format!("the tool's output schema cannot be used: {error}"))
+    fn check_output_schema(&self, spec: &ToolSpec) -> Result<(), String> {
+        self.schemas.output(spec).map(drop).map_err(|error| format!("the tool's output schema cannot be used: {error}"))
     }
 
     fn filter_env(&self, env: BTreeMap<String, String>) -> (BTreeMap<String, String>, Vec<String>) {

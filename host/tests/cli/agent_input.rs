@@ -63,6 +63,7 @@ fn a_message_file_that_is_none_is_refused() {
         &["--message-file", "large.txt"],
         &["larger than 4 MiB", "hint: put the material into a file of the workspace"],
     );
+    refused(&bed, &["--message-file", "/dev/zero"], &["/dev/zero is larger than 4 MiB"]);
 }
 
 #[test]
@@ -182,5 +183,7 @@ fn places_come_from_options_then_variables_then_home() {
     let mut homeless = bed.command(&["config", "check"]);
     homeless.env_remove("HOME").env_remove("CREEL_STATE_DIR");
     Bed::finish(&mut homeless).code(3).stderr(contains("set CREEL_STATE_DIR"));
+    let mut lost = bed.command(&["config", "check"]);
+    Bed::finish(lost.env("HOME", "here")).code(3).stderr(contains("HOME is \"here\", which is no absolute path"));
     assert!(!fs::exists(bed.home().join(".creel")).unwrap(), "a look creates nothing");
 }

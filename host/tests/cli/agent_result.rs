@@ -60,7 +60,30 @@ fn log_levels_follow_configuration_option_and_variable() {
     }
     let bed = Bed::new();
     let mut command = bed.command(&["agent", "--message", "hi"]);
-    Bed::finish(command.env("CREEL_LOG", "a=b=c")).success().stdout("hi\n").stderr(contains("CREEL_LOG is ignored"));
+    Bed::finish(command.env("CREEL_LOG", "a=b=c")).success().stdout("hi\n").stderr(contains("CREEL_LOG is ignored: `a=b=c`"));
+    let mut command = bed.command(&["agent", "--message", "hi"]);
+    Bed::finish(command.env("CREEL_LOG", "dbug")).success().stdout("hi\n").stderr(contains("CREEL_LOG is ignored: `dbug`"));
+}
+
+#[test]
+fn a_provider_that_cannot_be_reached_is_told_once() {
+    let bed = Bed::configured(&json!({
+        "agents": { "defaults": { "model": "local/x", "skipBootstrap": true } },
+        "models": { "providers": { "local": { "baseUrl": "http://127.0.0.1:9/v1", "models": [{ "id": "x" }] } } },
+    }));
+    let said = stderr(&bed.creel(&["agent", "--message", "hi"]).code(1).stdout(""));
+    assert_eq!(said.matches("error: The model provider `local` could not be reached").count(), 1, "{said}");
+    assert_eq!(said.matches("check the network and `models.providers.local.baseUrl`").count(), 1, "{said}");
+}
+
+#[test]
+fn a_time_zone_without_end_is_not_read() {
+    let bed = Bed::new();
+    for (zone, is_told) in [("/dev/zero", true), (":/dev/zero", true), ("Europe/Berlin", false), ("nonsense", false)] {
+        let mut command = bed.command(&["agent", "--message", "hi"]);
+        let assert = Bed::finish(command.env("TZ", zone)).success().stdout("hi\n");
+        assert_eq!(stderr(&assert).contains("UTC is used"), is_told, "{zone}: {}", stderr(&assert));
+    }
 }
 
 #[test]
@@ -114,7 +137,10 @@ fn a_failing_model_is_told_on_stderr_with_its_cause() {
     let assert = bed.creel(&["agent", "--message", "hi"]).code(1).stdout("Half an \n");
     let said = stderr(&assert);
     assert!(said.contains("error: The model provider `offline` got too many requests"), "{said}");
-    assert!(said.contains("slow down, said the provider"), "the operator sees the cause: {said}");
+    assert!(said.contains("\n  cause: slow down, said the provider\n"), "the operator sees the cause: {said}");
+    assert_eq!(said.matches("error:").count(), 1, "one failure, told once: {said}");
+    let assert = bed.creel(&["agent", "--message", "hi", "--json"]).code(1);
+    assert_eq!(stderr(&assert), "error: slow down, said the provider\n");
 }
 
 #[test]

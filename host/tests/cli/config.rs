@@ -4,7 +4,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::support::{Bed, json_of, stderr};
+use crate::support::{Bed, CORE_MODULE, example, json_of, stderr, write_plugin};
 
 /// Both `config check` and a run refuse the file, and say each of these.
 fn refused(text: impl AsRef<[u8]>, parts: &[&str]) {
@@ -120,8 +120,18 @@ fn a_named_file_that_is_missing_is_no_configuration() {
         // The defaults have none of the guards that the file would have.
         named(by_option, &["agent", "--message", "hi"]).code(3).stdout("").stderr(contains("nowhere.json does not exist"));
     }
+    write_plugin(&bed.state().join("plugins"), "guard", json!({}), None);
     named(true, &["plugins", "disable", "guard"]).success();
     assert!(bed.work().join("nowhere.json").exists(), "a command that writes it makes it");
+}
+
+#[test]
+fn a_configuration_that_is_no_file_is_refused_at_once() {
+    let bed = Bed::new();
+    assert!(std::process::Command::new("mkfifo").arg(bed.work().join("pipe")).status().unwrap().success());
+    for odd in ["pipe", "/dev/zero", "."] {
+        bed.creel(&["config", "check", "--config", odd]).code(3).stdout("").stderr(contains("not a regular file"));
+    }
 }
 
 #[test]
@@ -134,6 +144,21 @@ fn another_file_may_be_named_and_its_paths_start_there() {
         r#"{ agents: { defaults: { model: "offline/script" } }, models: { providers: { offline: { script: "script.json5" } } } }"#,
     );
     bed.creel(&["agent", "--message", "hi", "--config", "etc/mine.json5"]).success().stdout("from the other file\n");
+}
+
+#[test]
+fn failures_are_objects_on_stdout_only_where_json_was_asked_for() {
+    let bed = Bed::new();
+    let homeless = |arguments: &[&str]| {
+        let mut command = bed.command(arguments);
+        command.env_remove("HOME").env_remove("CREEL_STATE_DIR");
+        Bed::finish(&mut command).code(3).stderr(contains("error: ").and(contains("set CREEL_STATE_DIR")))
+    };
+    for arguments in [&["config", "schema"][..], &["config", "check"], &["sessions", "export"], &["sessions", "list"]] {
+        homeless(arguments).stdout("");
+    }
+    assert_eq!(json_of(&homeless(&["config", "check", "--json"]))["error"]["exitCode"], 3);
+    assert_eq!(json_of(&homeless(&["sessions", "list", "--json"]))["error"]["exitCode"], 3);
 }
 
 #[test]
@@ -153,4 +178,84 @@ fn the_schema_is_a_schema_and_means_what_the_host_means() {
         bed.write_config(&config.to_string());
         bed.creel(&["config", "check"]).code(if is_valid { 0 } else { 3 });
     }
+}
+
+/// A place with a plugin `guard` whose settings have a schema, and with these entries.
+fn with_guard(entries: &str) -> Bed {
+    let bed = Bed::new();
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "required": ["level"],
+        "properties": { "level": { "type": "integer" }, "rules": { "type": "array", "items": { "type": "string" } } },
+    });
+    // A component that cannot be compiled: nobody tries to.
+    write_plugin(&bed.state().join("plugins"), "guard", json!({ "configSchema": schema }), Some(CORE_MODULE));
+    bed.write_config(&format!("{{ plugins: {{ entries: {{\n{entries}\n}} }} }}"));
+    bed
+}
+
+#[test]
+fn settings_of_plugins_are_compared_with_their_schemas() {
+    let bed = with_guard("guard: { config: { level: 'high',\n rules: ['a', 3] } },");
+    let told = stderr(&bed.creel(&["config", "check"]).code(3).stdout(""));
+    for part in [
+        "has 2 errors",
+        "creel.json:2:27: plugins.entries.guard.config.level\n  the value is not of type \"integer\"",
+        "creel.json:3:15: plugins.entries.guard.config.rules[1]\n",
+    ] {
+        assert!(told.contains(part), "`{part}` in\n{told}");
+    }
+    assert!(!told.contains("high"), "values may be secret: {told}");
+    assert!(!bed.state().join("cache").exists(), "nothing was compiled");
+    let failure = json_of(&bed.creel(&["config", "check", "--json"]).code(3));
+    assert!(failure["error"]["message"].as_str().unwrap().contains("plugins.entries.guard.config.level"), "{failure}");
+    // Settings that are missing have the place of what is around them.
+    let told = stderr(&with_guard("guard: {},").creel(&["config", "check"]).code(3));
+    assert!(
+        told.contains("creel.json:2:8: plugins.entries.guard.config\n") && told.contains("\"level\" is a required"),
+        "{told}"
+    );
+    with_guard("guard: { config: { level: 1 } },").creel(&["config", "check"]).success().stderr("");
+    // A plugin that is off needs no settings; what is wrong with them is worth a word.
+    let off = with_guard("guard: { enabled: false },").creel(&["config", "check"]).success();
+    assert!(
+        stderr(&off).contains("warning: ") && stderr(&off).contains("creel.json:2:8: plugins.entries.guard.config: "),
+        "{}",
+        stderr(&off)
+    );
+}
+
+#[test]
+fn an_entry_without_a_plugin_is_a_warning_with_its_place() {
+    let bed = with_guard("guard: { config: { level: 1 } },\n  gaurd: { enabled: true },");
+    let warning = "creel.json:3:10: plugins.entries.gaurd: no plugin with this id was found; did you mean `guard`?";
+    let told = stderr(&bed.creel(&["config", "check"]).success().stdout(contains("is valid")));
+    assert!(told.contains(warning), "{told}");
+    let result = json_of(&bed.creel(&["config", "check", "--json"]).success());
+    assert!(result["warnings"][0].as_str().unwrap().ends_with(warning), "{result}");
+}
+
+#[test]
+fn a_required_plugin_that_does_not_run_is_an_error() {
+    let off = "config: { level: 1 }, required: true, enabled: false";
+    for (id, entries, key, why) in [
+        ("guard", format!("guard: {{ {off} }}"), "required", "plugins.entries.guard.enabled is false"),
+        ("gone", "gone: { required: true, enabled: false }".to_owned(), "required", "plugins.entries.gone.enabled is false"),
+        ("gone", "gone: { required: true }".to_owned(), "", "no plugin with this id was found"),
+    ] {
+        let told = stderr(&with_guard(&entries).creel(&["config", "check"]).code(3));
+        let key = if key.is_empty() { String::new() } else { format!(".{key}") };
+        assert!(told.contains(&format!(": plugins.entries.{id}{key}\n  it is required, so nothing would run: {why}")), "{told}");
+    }
+    let bed = Bed::configured(&json!({ "plugins": {
+        "enabled": false, "load": { "paths": [example("tool-guard")] }, "entries": { "tool-guard": { "required": true }, "x": {} },
+    } }));
+    let told = stderr(&bed.creel(&["config", "check"]).code(3));
+    assert!(told.contains("has 1 error\n") && told.contains("plugins.enabled is false"), "{told}");
+}
+
+#[test]
+fn the_reference_is_text_for_people() {
+    let reference = Bed::new().creel(&["config", "schema", "--markdown"]).success().stderr("");
+    let documented = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md")).unwrap();
+    reference.stdout(documented);
 }

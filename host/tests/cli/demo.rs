@@ -30,6 +30,9 @@ fn demo(bed: &Bed, more: &[&str]) -> assert_cmd::assert::Assert {
     bed.creel(&arguments)
 }
 
+/// All that is said beside the demo where no spinner can move: it compiled the plugins.
+const COMPILING: &str = "compiling plugins; the first time this takes a while\n";
+
 /// Entries of a directory.
 fn entries(dir: &Path) -> usize {
     fs::read_dir(dir).unwrap().count()
@@ -38,7 +41,7 @@ fn entries(dir: &Path) -> usize {
 #[test]
 fn every_plugin_acts_and_no_secret_leaks() {
     let bed = Bed::new();
-    let report = json_of(&demo(&bed, &["--json"]).success().stderr(""));
+    let report = json_of(&demo(&bed, &["--json"]).success().stderr(COMPILING));
     let scenes = report["scenes"].as_array().unwrap();
     let hooks: Vec<&Value> = scenes.iter().flat_map(|scene| scene["hooks"].as_array().unwrap()).collect();
     assert!(hooks.iter().all(|call| call["micros"].is_u64() && call["hook"].is_string()), "{hooks:?}");
@@ -60,6 +63,7 @@ fn every_plugin_acts_and_no_secret_leaks() {
 #[test]
 fn the_scenes_are_told_to_a_person() {
     let bed = Bed::new();
+    demo(&bed, &[]).success().stderr(COMPILING);
     let told = stdout(&demo(&bed, &[]).success().stderr(""));
     assert!(told.starts_with("9 plugins, each a WebAssembly component"), "{told}");
     for (hook, plugin, decision) in [
@@ -74,9 +78,12 @@ fn the_scenes_are_told_to_a_person() {
         ("before_install", "install-gate", "refuse"),
     ] {
         let is_told =
-            |line: &str| line.contains(hook) && line.contains(plugin) && line.contains(decision) && line.contains("µs)");
+            |line: &str| line.contains(hook) && line.contains(plugin) && line.contains(decision) && line.ends_with("s)");
         assert!(told.lines().any(is_told), "{hook} {plugin} {decision}:\n{told}");
     }
+    let asked: Vec<&str> = told.lines().filter(|line| line.contains("→ denied")).collect();
+    assert!(matches!(asked.as_slice(), [asked] if asked.starts_with("  asked  ")), "one question on one line: {asked:?}");
+    assert!(told.contains("    1 hook call in ") && !told.contains(" 1 hook calls"), "{told}");
     assert!(told.contains("the signing key is in none of them"), "{told}");
     assert!(!told.contains("Bluebird,"), "the code name never went out: {told}");
 }

@@ -1,4 +1,4 @@
-//! `docs/cli.md` says what the binary does: its commands, options and exit codes.
+//! `docs/cli.md` says what the binary does: its commands, options and exit codes; the README shows what it prints.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 use creel::args::Cli;
 use creel::exit::Code;
 
-use crate::support::{Bed, stdout};
+use crate::support::{Bed, example, stdout};
 
 fn documentation() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap()
@@ -34,9 +34,9 @@ fn table(heading: &str) -> Vec<(String, String)> {
 
 #[test]
 fn exit_codes_are_those_of_the_program() {
-    use Code::{Busy, Config, Internal, Interrupted, Plugin, RunFailed, Success, Timeout, Usage};
-    let codes =
-        [Success, RunFailed, Usage, Config, Plugin, Busy, Timeout, Internal, Interrupted].map(|code| (code as u8).to_string());
+    use Code::{Busy, Config, Internal, Interrupted, Plugin, Refused, RunFailed, Success, Timeout, Usage};
+    let codes = [Success, RunFailed, Usage, Config, Plugin, Busy, Timeout, Refused, Internal, Interrupted]
+        .map(|code| (code as u8).to_string());
     let documented: Vec<String> = table("Exit codes").into_iter().map(|(code, _)| code).collect();
     assert_eq!(documented, codes);
     let help = stdout(&Bed::new().creel(&["--help"]).success()).replace('\n', " ");
@@ -53,6 +53,39 @@ fn every_command_and_option_is_documented() {
     assert!(missing.is_empty(), "docs/cli.md does not mention: {missing:?}");
 }
 
+/// Lines that a document shows after a command; `…` stands for anything.
+fn shown<'t>(text: &'t str, command: &str) -> Vec<&'t str> {
+    let rest = text.split(&format!("\n$ {command}\n")).nth(1).unwrap_or_else(|| panic!("the README does not show `{command}`"));
+    rest.lines().take_while(|line| !line.starts_with("$ ") && *line != "```").collect()
+}
+
+/// Whether a line has all parts of a shown one, in their order.
+fn is_like(line: &str, shown: &str) -> bool {
+    let mut rest = line;
+    let parts: Vec<&str> = shown.split('…').collect();
+    let in_order = parts.iter().all(|part| match rest.split_once(part) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    });
+    in_order && line.starts_with(parts[0]) && line.ends_with(parts[parts.len() - 1])
+}
+
+#[test]
+fn the_readme_shows_what_inspect_prints() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let told = stdout(&Bed::new().creel(&["plugins", "inspect", example("tool-guard").to_str().unwrap()]).success());
+    let shown = shown(&readme, "creel plugins inspect target/guests/plugins/tool-guard");
+    let (last, lines) = shown.split_last().unwrap();
+    assert_eq!(*last, "  …", "the rest is left out");
+    assert!(lines.len() > 5, "{lines:?}");
+    for (line, shown) in told.lines().zip(lines) {
+        assert!(is_like(line, shown), "the README shows `{shown}`, printed is `{line}`");
+    }
+}
+
 fn check(command: &Command, name: &str, text: &str, missing: &mut Vec<String>) {
     for option in command.get_arguments().filter_map(|argument| argument.get_long()) {
         let is_known = ["help", "version"].contains(&option) || text.contains(&format!("`--{option}"));
@@ -60,9 +93,11 @@ fn check(command: &Command, name: &str, text: &str, missing: &mut Vec<String>) {
             missing.push(format!("{name} --{option}"));
         }
     }
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
         let path = format!("{name} {}", sub.get_name());
-        if !text.contains(&format!("`{path}")) && !text.contains(&format!("`{}", sub.get_name())) {
+        // Below the heading of its group a command stands without the group's name.
+        let endings = path.match_indices(' ').map(|(at, _)| &path[at + 1..]).chain([path.as_str()]);
+        if !endings.into_iter().any(|ending| text.contains(&format!("`{ending}"))) {
             missing.push(path.clone());
         }
         check(sub, &path, text, missing);

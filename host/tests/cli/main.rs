@@ -6,17 +6,23 @@
 
 mod agent_input;
 mod agent_result;
+mod command_reach;
+mod compilation;
 mod config;
 mod crash;
 mod delivery;
 mod demo;
 mod documentation;
+mod images;
 mod interrupts;
 mod pipes;
 mod plugin_faults;
 mod plugin_files;
+mod plugin_installing;
 mod plugin_listing;
 mod plugin_switches;
+mod plugin_trial;
+mod plugin_validation;
 mod sessions;
 mod support;
 mod terminal;

@@ -1,5 +1,7 @@
-//! Readers that go away: `| head -1` ends a command, and never with a panic.
+//! Readers that go away, and disks that are full: `| head -1` ends a command, never with a panic; a result that is not written is never told
+//! to be one.
 
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -36,7 +38,6 @@ fn a_closed_pipe_ends_quietly() {
         &["sessions", "export"],
         &["sessions", "show", "--json"],
         &["sessions", "list", "--json"],
-        &["agent", "--message-file", "long.txt", "--json"],
     ] {
         assert_eq!(head(&bed, arguments), (Some(0), String::new()), "{arguments:?}");
     }
@@ -50,4 +51,41 @@ fn a_reply_into_a_closed_pipe_is_told_to_have_failed() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("error: the reply was not sent: stdout cannot be written"), "{said}");
     assert_eq!(bed.sessions()[0]["entry"]["status"], "done", "the run itself came to its end");
+    // A program that reads half of an object and stops must not be told that all is well.
+    let (code, said) = head(&bed, &["agent", "--message-file", "long.txt", "--json"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("error: the result cannot be written to stdout: Broken pipe"), "{said}");
+}
+
+#[test]
+fn a_result_on_a_full_disk_is_told_to_have_failed() {
+    let bed = Bed::new();
+    bed.creel(&["agent", "--message", "hi"]).success();
+    for arguments in [
+        &["agent", "--message", "hi", "--json"][..],
+        &["sessions", "list"],
+        &["sessions", "list", "--json"],
+        &["sessions", "show"],
+        &["sessions", "show", "--json"],
+        &["sessions", "export"],
+        &["plugins", "list", "--json"],
+        &["config", "check"],
+        &["config", "schema"],
+        &["completions", "bash"],
+        &["--help"],
+        &["sessions", "--help"],
+        &["--version"],
+    ] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = bed.process(arguments).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        let told = said.lines().filter(|line| line.starts_with("error: ")).collect::<Vec<_>>();
+        assert_eq!(told.len(), 1, "{arguments:?}: {said}");
+        assert!(told[0].contains("stdout") && told[0].contains("No space left"), "{arguments:?}: {said}");
+    }
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let failed = bed.process(&["sessions", "show", "nobody", "--json"]).stdout(full).output().unwrap();
+    assert_eq!(failed.status.code(), Some(2), "what went wrong first decides");
 }

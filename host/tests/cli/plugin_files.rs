@@ -1,4 +1,4 @@
-//! `creel plugins pack`: a plugin as one file, which loads like its folder.
+//! `creel plugins pack`: a plugin as one file, which loads like its folder. The only command that writes components.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::json;
 
-use crate::support::{Bed, CORE_MODULE, example, json_of, stdout, write_plugin};
+use crate::support::{Bed, CORE_MODULE, component_exporting, example, json_of, stdout, write_plugin};
 
 #[test]
 fn a_packed_plugin_is_one_file_that_works() {
@@ -48,6 +48,31 @@ fn packing_never_overwrites_and_leaves_the_folder_alone() {
     bed.creel(&["plugins", "pack", folder, "-o", component.to_str().unwrap()]).code(2).stderr(contains("exists already"));
     assert_eq!(fs::read(component).unwrap(), before);
     assert_eq!(fs::read(bed.work().join("mine.wasm")).unwrap(), packed);
+}
+
+#[test]
+fn the_component_may_be_named_and_a_file_replaced() {
+    let bed = Bed::new();
+    let folder = write_plugin(&bed.work(), "guard", json!({ "component": "guard.wasm" }), None);
+    let first = bed.file("first.wasm", component_exporting("creel:plugin/agent-end@0.1.0"));
+    let second = bed.file("second.wasm", component_exporting("creel:plugin/before-tool-call@0.1.0"));
+    let pack = |component: &std::path::Path, more: &[&str]| {
+        let mut command = bed.command(&["plugins", "pack", "guard", "--component"]);
+        Bed::finish(command.arg(component).args(more))
+    };
+    pack(&first, &[]).success().stdout(contains("guard.wasm: ").and(contains("the manifest of `guard`")));
+    pack(&second, &[]).code(2).stderr(contains("guard.wasm exists already").and(contains("--force")));
+    let hook = || json_of(&bed.creel(&["plugins", "inspect", "guard.wasm", "--json"]).success())[0]["hooks"][0]["hook"].clone();
+    assert_eq!(hook(), "agent_end");
+    pack(&second, &["--force"]).success();
+    assert_eq!(hook(), "before_tool_call");
+    assert!(!folder.join("guard.wasm").exists(), "the folder is left alone");
+    pack(&bed.work().join("none.wasm"), &["--force"])
+        .code(2)
+        .stderr(contains("none.wasm does not exist").and(contains("cargo build")));
+    let module = bed.file("module.wasm", CORE_MODULE);
+    pack(&module, &["--force"]).code(4).stderr(contains("is a core WebAssembly module"));
+    assert_eq!(hook(), "before_tool_call", "a failure leaves the file as it was");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::json;
 
-use crate::support::{Bed, example, json_of};
+use crate::support::{Bed, example, json_of, write_plugin};
 
 fn state_of(bed: &Bed, id: &str) -> String {
     let told = json_of(&bed.creel(&["plugins", "inspect", id, "--json"]).success());
@@ -48,10 +48,47 @@ fn an_entry_is_added_where_there_is_none() {
 #[test]
 fn a_file_is_made_if_there_is_none() {
     let bed = Bed::new();
+    write_plugin(&bed.state().join("plugins"), "guard", json!({}), None);
     bed.creel(&["plugins", "disable", "guard"]).success();
     bed.creel(&["config", "check"]).success().stdout(contains("is valid"));
-    let written: String = bed.read_config().split_whitespace().collect();
-    assert!(written.contains(r#""guard":{"enabled":false}"#), "{written}");
+    assert_eq!(bed.read_config(), "{\n  plugins: { entries: { guard: { enabled: false } } },\n}\n");
+}
+
+#[test]
+fn one_line_stays_one_line_with_its_quotes() {
+    let bed = Bed::new();
+    write_plugin(&bed.state().join("plugins"), "guard", json!({}), None);
+    for (text, expected) in [
+        (
+            "{ 'plugins': { 'entries': { 'guard': { 'required': false } } } }",
+            "{ 'plugins': { 'entries': { 'guard': { 'enabled': false, 'required': false } } } }",
+        ),
+        (r#"{"plugins":{"entries":{}}}"#, r#"{"plugins":{"entries":{"guard":{"enabled":false}}}}"#),
+    ] {
+        bed.write_config(text);
+        bed.creel(&["plugins", "disable", "guard"]).success();
+        assert_eq!(bed.read_config(), expected);
+    }
+}
+
+#[test]
+fn an_id_that_nobody_knows_is_refused() {
+    let bed = Bed::new();
+    let nothing = contains("there is no plugin `guard`, and no plugins.entries.guard in the configuration")
+        .and(contains("no plugins were found"));
+    bed.creel(&["plugins", "enable", "guard"]).code(2).stdout("").stderr(nothing);
+    assert!(!bed.config_path().exists(), "nothing was written");
+    bed.write_config("{ plugins: { enabled: false, entries: { gone: { enabled: true } } } }");
+    for id in ["guard", "journal"] {
+        write_plugin(&bed.state().join("plugins"), id, json!({ "legacyPluginIds": [format!("old-{id}")] }), None);
+    }
+    bed.creel(&["plugins", "enable", "gaurd"]).code(2).stderr(contains("hint: did you mean `guard`?"));
+    bed.creel(&["plugins", "disable", "weather"]).code(2).stderr(contains("hint: these were found: guard, journal"));
+    assert!(!bed.read_config().contains("gaurd"));
+    for id in ["guard", "old-guard", "gone"] {
+        bed.creel(&["plugins", "disable", id]).success();
+    }
+    bed.creel(&["plugins", "enable", "gone"]).success().stderr(contains("warning: no plugin `gone` was found"));
 }
 
 #[test]
@@ -59,7 +96,6 @@ fn what_keeps_a_plugin_off_all_the_same_is_told() {
     let bed = Bed::configured(&json!({ "plugins": { "load": { "paths": [example("tool-guard")] }, "deny": ["tool-guard"] } }));
     let still_off = contains("warning: the plugin is still off: plugins.deny names `tool-guard`");
     bed.creel(&["plugins", "enable", "tool-guard"]).success().stderr(still_off);
-    bed.creel(&["plugins", "enable", "nobody"]).success().stderr(contains("warning: no plugin `nobody` was found"));
     let bed = Bed::configured(&json!({ "plugins": { "load": { "paths": [example("run-journal")] } } }));
     let not_granted = contains("warning: the plugin does not load").and(contains("capabilities.kv: true"));
     bed.creel(&["plugins", "enable", "run-journal"]).success().stderr(not_granted);
@@ -81,6 +117,7 @@ fn nothing_is_written_where_the_result_would_not_be_valid() {
 #[test]
 fn permissions_and_links_of_the_file_stay() {
     let bed = Bed::new();
+    write_plugin(&bed.state().join("plugins"), "guard", json!({}), None);
     let real = bed.file("real.json", "{}");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
     symlink(&real, bed.config_path()).unwrap();

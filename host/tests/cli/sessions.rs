@@ -1,12 +1,15 @@
 //! `creel sessions list|show|export`.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use predicates::prelude::*;
 use predicates::str::contains;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Bed, json_of, stderr, stdout};
+use crate::support::{Bed, Bell, Staged, json_of, stderr, stdout};
 
 /// A place with one conversation in which a tool was called.
 fn with_a_conversation() -> Bed {
@@ -69,6 +72,68 @@ fn a_transcript_is_readable() {
 ";
     assert!(rows.starts_with(expected), "{rows}");
     assert!(rows.ends_with("[4] assistant\n  There is no such file.\n  Sorry.\n"), "{rows}");
+}
+
+#[test]
+fn a_turn_that_failed_says_why() {
+    let error = json!({ "error": { "class": "overloaded", "message": "try \u{1b}[2J later" } });
+    let bed = Bed::scripted(&json!([{ "play": [error] }]));
+    bed.creel(&["agent", "--message", "go"]).code(1);
+    let shown = stdout(&bed.creel(&["sessions", "show"]).success());
+    assert!(shown.ends_with("[2] assistant\n  (failed: try \\u{1b}[2J later)\n"), "{shown}");
+    let bed = Bed::scripted(&json!([{ "play": [{ "text": "Half an answer" }, { "pauseMs": 600_000 }] }]));
+    bed.creel(&["agent", "--message", "go", "--timeout", "1"]).code(6);
+    let shown = stdout(&bed.creel(&["sessions", "show"]).success());
+    assert!(shown.contains("[2] assistant\n  Half an answer\n  (aborted"), "{shown}");
+}
+
+#[test]
+fn a_run_under_way_is_running() {
+    let bed = Bed::scripted(
+        &json!([{ "play": [{ "call": { "name": "exec", "arguments": { "command": "echo > bell; sleep 600" } } }] }]),
+    );
+    let status = || bed.sessions()[0]["entry"]["status"].clone();
+    bed.creel(&["agent", "--message", "hi", "--model", "offline/echo"]).success();
+    assert_eq!(status(), "done");
+    let bell = Bell::hang(&bed);
+    let mut run = Staged::start(bed.process(&["agent", "--message", "go"]));
+    bell.wait();
+    assert_eq!(status(), "running");
+    let table = stdout(&bed.creel(&["sessions", "list"]).success());
+    assert!(table.contains("agent:main:main  running"), "{table}");
+    run.signal(Signal::KILL);
+    run.end();
+    assert_eq!(status(), "killed", "its process is gone");
+}
+
+/// The database of the main agent.
+fn database(bed: &Bed) -> PathBuf {
+    let folder = bed.state().join("agents/main/agent");
+    fs::create_dir_all(&folder).unwrap();
+    folder.join("creel-agent.sqlite")
+}
+
+#[test]
+fn what_lies_in_place_of_the_database_is_told() {
+    let bed = Bed::new();
+    fs::create_dir(database(&bed)).unwrap();
+    let refused = contains("creel-agent.sqlite failed: it is a directory, not a file; move it away");
+    bed.creel(&["sessions", "list"]).code(1).stdout("").stderr(refused.clone());
+    bed.creel(&["sessions", "list", "--json"]).code(1).stderr(refused.clone());
+    bed.creel(&["agent", "--message", "hi"]).code(1).stderr(refused);
+
+    let bed = Bed::new();
+    assert!(Command::new("mkfifo").arg(database(&bed)).status().unwrap().success());
+    let refused = contains("creel-agent.sqlite failed: it is a named pipe, not a file; move it away");
+    for arguments in [&["sessions", "list"][..], &["sessions", "show"], &["sessions", "export"], &["agent", "--message", "hi"]] {
+        bed.creel(arguments).code(1).stdout("").stderr(refused.clone());
+    }
+
+    let bed = Bed::new();
+    fs::write(database(&bed), "").unwrap();
+    let warned = contains("creel-agent.sqlite is empty").and(contains("restore a backup"));
+    bed.creel(&["sessions", "list"]).success().stdout("").stderr(warned);
+    bed.creel(&["sessions", "list"]).success().stderr(contains("is empty").not());
 }
 
 #[test]

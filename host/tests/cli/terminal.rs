@@ -1,9 +1,11 @@
 //! The binary on a terminal: colours, the spinner, questions.
 
+use std::process::Command;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Bed, Staged, example, stderr};
+use crate::support::{Bed, Bell, Staged, example, stderr};
 
 const XTERM: (&str, &str) = ("TERM", "xterm-256color");
 
@@ -96,6 +98,43 @@ fn a_person_at_the_terminal_decides() {
         }
         assert_eq!(bed.workspace().join("made").exists(), is_made, "{answer:?}: {}", ended.stdout);
     }
+}
+
+/// What the shell reads after the binary has ended.
+fn then_read(binary: &str) -> String {
+    format!("{binary}; read line; echo \"the shell got <$line>\"")
+}
+
+#[test]
+fn what_is_typed_ahead_is_left_to_the_shell() {
+    let bed = Bed::new();
+    let mut run = Staged::in_shell(&bed, &["agent", "--message", "hi"], &[("TERM", "dumb")], then_read);
+    run.answer("ls -l");
+    let ended = run.end();
+    assert!(ended.stdout.contains("the shell got <ls -l>"), "{}", ended.stdout);
+}
+
+#[test]
+fn an_answer_is_taken_while_the_question_is_open_and_not_before_or_after() {
+    let bed = guarded();
+    let bell = Bell::hang(&bed);
+    let turns = json!([
+        { "play": [{ "call": { "name": "exec", "arguments": { "command": "echo > bell; read line < go" } } }] },
+        { "play": [{ "call": { "name": "exec", "arguments": { "command": "touch made" } } }] },
+        { "play": [{ "text": "That was it." }] },
+    ]);
+    std::fs::write(bed.state().join("script.json5"), json!({ "turns": turns }).to_string()).unwrap();
+    let go = bed.workspace().join("go");
+    assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
+    let mut run = Staged::in_shell(&bed, &["agent", "--message", "go"], &[("TERM", "dumb")], then_read);
+    bell.wait();
+    // Typed while a tool runs: no answer to the question that comes. The terminal echoes it once it has it.
+    run.answer("once").until_stdout("once\r\n");
+    std::fs::write(&go, "\n").unwrap();
+    run.until_stdout("[o]nce").answer("deny").until_stdout("That was it.").answer("ls -l");
+    let ended = run.end();
+    assert!(ended.stdout.contains("the shell got <ls -l>"), "{}", ended.stdout);
+    assert!(!bed.workspace().join("made").exists(), "{}", ended.stdout);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Each function is one import and no more, so that one that a plugin does not call is not in its component.
 
 use super::log::Level;
+use super::tools::Invoked;
 use crate::bindings::host::creel::plugin as host;
 use crate::bindings::host::creel::plugin::types::{ToolResult, TranscriptTail};
 use crate::error::HostError;
@@ -58,6 +59,15 @@ pub(crate) fn authority_is_active() -> bool {
 
 pub(crate) fn ended_tail(max_messages: u32, max_bytes: u32) -> Result<TranscriptTail> {
     Ok(host::ended_transcript::read_tail(max_messages, max_bytes)?)
+}
+
+pub(crate) fn tool_names() -> Vec<String> {
+    host::tools_invoke::names()
+}
+
+pub(crate) fn invoke_tool(name: &str, params: &str) -> Result<Invoked> {
+    let host::tools_invoke::Invoked { tool_call_id, outcome, result } = host::tools_invoke::invoke(name, params)?;
+    Ok(Invoked { tool_call_id, outcome, result })
 }
 
 pub(crate) fn kv_get(key: &str) -> Result<Option<Vec<u8>>> {

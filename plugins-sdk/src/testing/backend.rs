@@ -2,10 +2,12 @@
 
 use super::host::{LogRecord, with_current};
 use super::store::Store;
-use crate::bindings::host::creel::plugin::types::{ToolResult, TranscriptTail};
+use crate::bindings::host::creel::plugin::types::{ToolOutcome, ToolResult, TranscriptTail};
 use crate::error::HostError;
 use crate::host::invocation::Trace;
 use crate::host::log::Level;
+use crate::host::tools::Invoked;
+use serde_json::Value;
 
 type Result<T> = std::result::Result<T, HostError>;
 
@@ -74,6 +76,24 @@ pub(crate) fn ended_tail(max_messages: u32, max_bytes: u32) -> Result<Transcript
         .collect();
     tail.reverse();
     Ok(TranscriptTail { truncated: tail.len() < total, messages: tail, total_messages: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
+pub(crate) fn tool_names() -> Vec<String> {
+    with_current("tools::names", |state| state.tools.keys().cloned().collect())
+}
+
+pub(crate) fn invoke_tool(name: &str, params: &str) -> Result<Invoked> {
+    with_current("tools::invoke", |state| {
+        let Some(result) = state.tools.get(name).cloned() else {
+            return Err(HostError::Denied(format!("the test host was built without tool(\"{name}\", …)")));
+        };
+        let params = serde_json::from_str(params).map_err(|error| HostError::Invalid(error.to_string()))?;
+        if !matches!(params, Value::Object(_)) {
+            return Err(HostError::Invalid("params are not a JSON object".to_owned()));
+        }
+        state.invoked.push((name.to_owned(), params));
+        Ok(Invoked { tool_call_id: format!("test-call-{}", state.invoked.len()), outcome: ToolOutcome::Ok, result })
+    })
 }
 
 pub(crate) fn kv_get(key: &str) -> Result<Option<Vec<u8>>> {

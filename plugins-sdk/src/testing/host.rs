@@ -42,6 +42,9 @@ pub(super) struct State {
     pub(super) store: Option<Store>,
     /// None: the call belongs to no session.
     pub(super) session: Option<BTreeMap<String, String>>,
+    /// Granted tools and what they give back.
+    pub(super) tools: BTreeMap<String, ToolResult>,
+    pub(super) invoked: Vec<(String, Value)>,
     /// None: no authority, as everywhere but in the second phase of `before_prompt_build`.
     pub(super) allowed_tools: Option<Vec<String>>,
     /// None: nothing to read, as everywhere but in `session_end`.
@@ -77,6 +80,8 @@ impl Host {
                 progress: Vec::new(),
                 store: Some(Store::default()),
                 session: Some(BTreeMap::new()),
+                tools: BTreeMap::new(),
+                invoked: Vec::new(),
                 allowed_tools: None,
                 ended_transcript: None,
             })),
@@ -125,6 +130,12 @@ impl Host {
         self.with(|state| state.session = None)
     }
 
+    /// A granted tool, and the result of each call of it.
+    #[must_use]
+    pub fn tool(self, name: impl Into<String>, result: ToolResult) -> Self {
+        self.with(|state| drop(state.tools.insert(name.into(), result)))
+    }
+
     /// The final set of tools, as in the second phase of `before_prompt_build`.
     #[must_use]
     pub fn allowed_tools<T: Into<String>>(self, names: impl IntoIterator<Item = T>) -> Self {
@@ -168,6 +179,12 @@ impl Host {
     #[must_use]
     pub fn progress(&self) -> Vec<ToolResult> {
         self.state.borrow().progress.clone()
+    }
+
+    /// The tool calls that the plugin made so far, each with its parameters.
+    #[must_use]
+    pub fn invoked(&self) -> Vec<(String, Value)> {
+        self.state.borrow().invoked.clone()
     }
 
     /// A value in the key-value store. None: no such key, or not of this shape.
@@ -228,8 +245,8 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
     use super::{Host, Level};
-    use crate::{HostError, ToolResult};
-    use crate::{config, ended_transcript, invocation, kv, log, progress, session, tool_authority};
+    use crate::{HostError, ToolOutcome, ToolResult};
+    use crate::{config, ended_transcript, invocation, kv, log, progress, session, tool_authority, tools};
     use serde_json::json;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::rc::Rc;
@@ -329,6 +346,19 @@ mod tests {
         let host = Host::new().allowed_tools(["read"]);
         assert_eq!(host.run(|| tool_authority::allows("exec")), Ok(false));
         assert_eq!(host.run(tool_authority::tools), Ok(vec!["read".to_owned()]));
+    }
+
+    #[test]
+    fn tools_answer_if_they_are_granted() {
+        let host = Host::new().tool("read", ToolResult::text("text"));
+        host.run(|| {
+            assert_eq!(tools::names(), ["read"]);
+            let invoked = tools::invoke("read", &json!({ "path": "a" })).unwrap();
+            assert_eq!((invoked.outcome, invoked.text().as_str()), (ToolOutcome::Ok, "text"));
+            assert!(matches!(tools::invoke("exec", &json!({})), Err(HostError::Denied(_))));
+            assert!(matches!(tools::invoke("read", &json!(["a"])), Err(HostError::Invalid(_))));
+        });
+        assert_eq!(host.invoked(), [("read".to_owned(), json!({ "path": "a" }))]);
     }
 
     #[test]

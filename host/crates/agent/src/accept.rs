@@ -16,7 +16,7 @@ use hooks::events::observed;
 use crate::border::{self, Ending};
 use crate::error::AcceptError;
 use crate::run::RunState;
-use crate::{Agent, Shared};
+use crate::{Agent, Shared, services};
 
 /// A message for the agent.
 #[derive(Debug, Clone)]
@@ -118,8 +118,9 @@ impl Agent {
         if opened.is_new {
             border::tell(&self.shared, &request.session_key, ending.as_ref(), &opened, now);
         }
-        let state = RunState::new(Arc::clone(&self.shared), run_id, opened.session_id, &request);
-        Ok(AcceptedRun { state: Arc::new(state), request })
+        let state = Arc::new(RunState::new(Arc::clone(&self.shared), run_id, opened.session_id, &request));
+        services::offer(&state);
+        Ok(AcceptedRun { state, request })
     }
 }
 

@@ -51,7 +51,8 @@ impl Background {
     }
 
     /// Waits for all tasks, those included that others start on their way, at most `limit`; those that have not ended are aborted.
-    pub async fn settle(&self, limit: Duration) {
+    /// `late` names them in the log.
+    pub async fn settle(&self, limit: Duration, late: impl Fn() -> String) {
         let deadline = tokio::time::Instant::now() + limit;
         loop {
             let mut tasks = std::mem::take(&mut self.state().tasks);
@@ -60,7 +61,8 @@ impl Background {
             }
             let all = async { while tasks.join_next().await.is_some() {} };
             if tokio::time::timeout_at(deadline, all).await.is_err() {
-                tracing::warn!(left = tasks.len(), "observers did not end in time and were dropped");
+                let late = late();
+                tracing::warn!("not waited for any longer, after {} s: {late}", limit.as_secs());
             }
         }
     }
@@ -97,8 +99,13 @@ mod tests {
         let background = Background::default();
         background.observe("test", std::future::pending());
         let started = tokio::time::Instant::now();
-        background.settle(Duration::from_secs(30)).await;
-        assert_eq!(started.elapsed(), Duration::from_secs(30));
+        let asked = std::cell::Cell::new(0);
+        let late = || {
+            asked.set(asked.get() + 1);
+            "plugin (hook)".to_owned()
+        };
+        background.settle(Duration::from_secs(30), late).await;
+        assert_eq!((started.elapsed(), asked.get()), (Duration::from_secs(30), 1));
     }
 
     #[tokio::test]
@@ -129,7 +136,7 @@ mod tests {
                 }
             });
         }
-        background.settle(Duration::from_secs(60)).await;
+        background.settle(Duration::from_secs(60), String::new).await;
         assert_eq!(*order.lock().unwrap_or_else(PoisonError::into_inner), (0..200).collect::<Vec<_>>());
     }
 
@@ -144,7 +151,7 @@ mod tests {
                 let _ = told.send(());
             });
         });
-        background.settle(Duration::from_secs(30)).await;
+        background.settle(Duration::from_secs(30), String::new).await;
         assert_eq!(hears.await, Ok(()));
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use domain::event::{EventData, ToolEvent};
 use domain::message::{ContentBlock, ToolCallBlock, ToolResultMessage};
-use domain::tool::{Invocation, Progress, Tool, ToolFailure, ToolOutcome, ToolResult};
+use domain::tool::{Invocation, Progress, Tool, ToolFailure, ToolOutcome, ToolResult, ToolSpec};
 use domain::{CallId, JsonText};
 use hooks::catalogue::AfterToolCall;
 use hooks::events::observed;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::run::RunState;
-use crate::wind_down::{Panic, caught, stoppable};
+use crate::wind_down::{Panic, caught, stoppable_after};
 use end::End;
 
 /// A call that is checked and allowed.
@@ -39,13 +39,8 @@ pub(crate) struct Ended {
     pub(crate) outcome: ToolOutcome,
     /// Whether the turn should end after this batch.
     pub(crate) terminate: bool,
-}
-
-impl Ended {
     /// Whether the host made the result up, because the call never got one.
-    pub(crate) fn is_synthetic(&self) -> bool {
-        self.outcome == ToolOutcome::Aborted
-    }
+    pub(crate) is_synthetic: bool,
 }
 
 /// A prepared call: allowed, or over already.
@@ -90,9 +85,10 @@ pub(crate) async fn execute(run: &RunState, ready: Ready) -> Ended {
         cancel: run.cancel(),
         progress: &progress,
         run: run.run_scope(),
+        chain: &run.scope().chain,
     });
     let spec = ready.tool.spec();
-    let result = match stoppable(run.cancel(), caught(work)).await {
+    let result = match stoppable_after(ready.tool.stop_grace(), run.cancel(), caught(work)).await {
         Some(Ok(result)) => result,
         Some(Err(panic)) => {
             log_panic(run, &spec.name, &panic);
@@ -102,7 +98,7 @@ pub(crate) async fn execute(run: &RunState, ready: Ready) -> Ended {
         None => Err(ToolFailure::Aborted),
     };
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-    let end = match result.and_then(|result| checked_details(run, spec.output_schema.as_ref(), result)) {
+    let end = match result.and_then(|result| checked_details(run, spec, result)) {
         Ok(result) => End::done(result),
         Err(failure) => End::failure(&failure),
     };
@@ -122,18 +118,15 @@ async fn check(run: &RunState, call: &ToolCallBlock) -> Result<Ready, End> {
         return Err(End::failed(format!("there is no tool `{}`; the tools are: {known}", call.name)));
     };
     let (support, spec) = (&run.ports().tool_support, tool.spec());
-    if let Some(schema) = &spec.output_schema {
-        support.check_output_schema(schema).map_err(End::failed)?;
-    }
+    support.check_output_schema(spec).map_err(End::failed)?;
     let params = support.check_arguments(spec, &call.arguments).map_err(End::argument_error)?;
     let params = gate::admit(run, spec, call, params).await?;
     let env = gate::exec_env(run, &spec.name).await?;
     Ok(Ready { call_id: call.id.clone(), params, env, tool })
 }
 
-fn checked_details(run: &RunState, schema: Option<&Value>, result: ToolResult) -> Result<ToolResult, ToolFailure> {
-    let Some(schema) = schema else { return Ok(result) };
-    run.ports().tool_support.check_details(schema, result.details.as_ref()).map_err(ToolFailure::Failed)?;
+fn checked_details(run: &RunState, spec: &ToolSpec, result: ToolResult) -> Result<ToolResult, ToolFailure> {
+    run.ports().tool_support.check_details(spec, result.details.as_ref()).map_err(ToolFailure::Failed)?;
     Ok(result)
 }
 
@@ -173,7 +166,7 @@ fn ended(run: &RunState, call: &ToolCallBlock, end: End) -> Ended {
         timestamp: run.ports().clock.now_ms(),
         extra: Map::new(),
     };
-    Ended { message, outcome: end.outcome, terminate: end.result.terminate && !is_error }
+    Ended { message, outcome: end.outcome, terminate: end.result.terminate && !is_error, is_synthetic: end.is_synthetic }
 }
 
 /// Turns partial results into events, sanitised. A tool holds it no longer than its call, so no update comes after the result (12.4.3).

@@ -14,10 +14,30 @@ use crate::run::RunState;
 pub const MAX_REVISIONS: u32 = 3;
 
 /// Passes made so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Revisions {
     made: u32,
-    by_key: HashMap<String, u32>,
+    by_key: HashMap<Key, u32>,
+}
+
+/// What passes are counted under. Three spaces: a key that a plugin chose is no instruction and no reason, though the words be the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    /// `idempotencyKey`.
+    Chosen(String),
+    /// A retry without one.
+    Instruction(String),
+    /// A wish without a retry.
+    Reason(String),
+}
+
+impl Key {
+    fn of(retry: &Retry) -> Self {
+        match &retry.idempotency_key {
+            Some(key) => Self::Chosen(key.clone()),
+            None => Self::Instruction(retry.instruction.clone()),
+        }
+    }
 }
 
 impl Revisions {
@@ -32,28 +52,26 @@ impl Revisions {
             return None;
         }
         let reason = decision.reason.unwrap_or_default();
-        let retry = if decision.retries.is_empty() {
-            // Reasons alone are worth one pass, counted under their own text.
-            let retry = Retry { instruction: String::new(), idempotency_key: Some(reason.clone()), max_attempts: None };
-            Some(retry).filter(|retry| !reason.is_empty() && self.has_budget(retry))
+        // The reason is counted too, so that the same wish without a retry is no new one.
+        let by_reason = Key::Reason(reason.clone());
+        let instruction = if decision.retries.is_empty() {
+            // Reasons alone are worth one pass.
+            (!reason.is_empty() && self.has_budget(&by_reason, 1)).then(String::new)?
         } else {
             // Wishes whose budget is spent are worth none, whatever reason they give.
-            decision.retries.into_iter().find(|retry| self.has_budget(retry))
-        }?;
+            let budget = |retry: &Retry| retry.max_attempts.unwrap_or(1);
+            let retry = decision.retries.into_iter().find(|retry| self.has_budget(&Key::of(retry), budget(retry)))?;
+            *self.by_key.entry(Key::of(&retry)).or_default() += 1;
+            retry.instruction
+        };
         self.made += 1;
-        *self.by_key.entry(key(&retry)).or_default() += 1;
-        // The reason is remembered too, so that the same wish without a retry does not count as a new one.
-        self.by_key.entry(reason.clone()).or_insert(1);
-        join([reason.as_str(), retry.instruction.as_str()])
+        self.by_key.entry(by_reason).or_insert(1);
+        join([reason.as_str(), instruction.as_str()])
     }
 
-    fn has_budget(&self, retry: &Retry) -> bool {
-        self.by_key.get(&key(retry)).copied().unwrap_or(0) < retry.max_attempts.unwrap_or(1)
+    fn has_budget(&self, key: &Key, attempts: u32) -> bool {
+        self.by_key.get(key).copied().unwrap_or(0) < attempts
     }
-}
-
-fn key(retry: &Retry) -> String {
-    retry.idempotency_key.clone().unwrap_or_else(|| retry.instruction.clone())
 }
 
 /// Asks the plugins; none: the run was asked to stop, and a stop is not a natural end.
@@ -95,6 +113,22 @@ mod tests {
         let mut revisions = Revisions::default();
         assert!(revisions.next(revise("first", &[("do", None)])).is_some());
         assert_eq!(revisions.next(revise("second", &[("do", None)])), None);
+    }
+
+    /// One plugin's key may be the words of another one's instruction or reason.
+    #[test]
+    fn keys_instructions_and_reasons_are_counted_apart() {
+        let mut revisions = Revisions::default();
+        let retry = |key: Option<&str>| {
+            let retry = Retry { instruction: "same".to_owned(), idempotency_key: key.map(str::to_owned), max_attempts: None };
+            Decision { revise: true, retries: vec![retry], ..Decision::default() }
+        };
+        assert!(revisions.next(retry(Some("same"))).is_some());
+        assert!(revisions.next(retry(None)).is_some());
+        assert!(revisions.next(revise("same", &[])).is_some());
+        for spent in [retry(Some("same")), retry(None), revise("same", &[])] {
+            assert_eq!(Revisions { made: 0, ..revisions.clone() }.next(spent), None);
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod prompt;
 pub mod request_view;
 pub mod run;
 pub mod selection;
+mod services;
 pub mod shape;
 pub mod tool_batch;
 pub mod turn;
@@ -67,6 +68,16 @@ impl Agent {
 
     /// Waits until the observers that were started and not awaited have ended, at most `limit`; those that have not are dropped.
     pub async fn settle(&self, limit: std::time::Duration) {
-        self.shared.background.settle(limit).await;
+        let late = || match self.watching().join(", ") {
+            nobody if nobody.is_empty() => "work of the host".to_owned(),
+            watching => watching,
+        };
+        self.shared.background.settle(limit, late).await;
+    }
+
+    /// Observers that have not ended yet: `<plugin> (<hook>)`.
+    pub fn watching(&self) -> Vec<String> {
+        let watching = self.shared.ports.hooks.registry().watching();
+        watching.map(|(hook, plugin)| format!("{plugin} ({hook})")).collect()
     }
 }

@@ -1,13 +1,17 @@
 //! Streamed text of one message: cumulative, with what may still become the silent token held back (agent-loop 16.3.5). Pure.
 
 use domain::event::TextChunk;
+use domain::growing_text::GrowingText;
 use domain::silent;
 
 /// Streamed text of one message.
 #[derive(Debug, Default)]
 pub(crate) struct LiveText {
-    text: String,
-    sent: usize,
+    text: GrowingText,
+    /// What was not told yet.
+    held: String,
+    /// Whether the text can no longer become the silent token.
+    is_free: bool,
     block: Option<usize>,
 }
 
@@ -15,7 +19,9 @@ impl LiveText {
     /// Takes a piece of a content block and gives what may be shown now.
     pub(crate) fn push(&mut self, block: usize, delta: &str) -> Option<TextChunk> {
         self.take(block, delta);
-        if silent::may_become_silent(&self.text) { None } else { self.unsent() }
+        // Until the first piece is told, what is held is all there is.
+        self.is_free = self.is_free || !silent::may_become_silent(&self.held);
+        if self.is_free { self.unsent() } else { None }
     }
 
     /// The same for text that is never a reply, so that nothing is held back.
@@ -26,27 +32,31 @@ impl LiveText {
 
     /// What was held back, unless it is the token itself; for the end of a message that is complete.
     pub(crate) fn rest(&mut self) -> Option<TextChunk> {
-        if silent::is_silent(&self.text) { None } else { self.unsent() }
+        if !self.is_free && silent::is_silent(&self.held) { None } else { self.unsent() }
     }
 
     /// All text so far.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    pub(crate) fn text(&self) -> String {
+        self.text.so_far().to_string()
     }
 
     /// Blocks are joined by a line feed, as in the final text.
     fn take(&mut self, block: usize, delta: &str) {
         if self.block.is_some_and(|before| before != block) && !self.text.is_empty() {
-            self.text.push('\n');
+            self.add("\n");
         }
         self.block = Some(block);
-        self.text.push_str(delta);
+        self.add(delta);
+    }
+
+    fn add(&mut self, piece: &str) {
+        self.text.push_str(piece);
+        self.held.push_str(piece);
     }
 
     fn unsent(&mut self) -> Option<TextChunk> {
-        let delta = self.text[self.sent..].to_owned();
-        self.sent = self.text.len();
-        (!delta.is_empty()).then(|| TextChunk { text: self.text.clone(), delta })
+        let delta = std::mem::take(&mut self.held);
+        (!delta.is_empty()).then(|| TextChunk { text: self.text.so_far(), delta })
     }
 }
 
@@ -67,6 +77,15 @@ mod tests {
         assert_eq!(stream(&[(0, "N"), (0, "O"), (0, " way"), (0, " out")]), ["NO way", " out"]);
         assert_eq!(stream(&[(0, "NO_"), (0, "REPLY")]), Vec::<String>::new());
         assert_eq!(stream(&[(0, "No")]), ["No"]);
+    }
+
+    #[test]
+    fn every_piece_comes_with_the_text_up_to_it() {
+        let mut live = LiveText::default();
+        let told: Vec<String> =
+            ["a", "b", "c"].iter().filter_map(|piece| live.push(0, piece)).map(|chunk| chunk.text.to_string()).collect();
+        assert_eq!(told, ["a", "ab", "abc"]);
+        assert_eq!(live.text(), "abc");
     }
 
     #[test]

@@ -78,17 +78,17 @@ pub trait ToolSupport: Send + Sync {
     /// Checks and coerces the arguments of a call (agent-loop 14.2).
     fn check_arguments(&self, spec: &ToolSpec, arguments: &Value) -> ArgumentCheck;
 
-    /// Checks a result's details against the tool's output schema; an error is a sentence.
+    /// Checks a result's details against the tool's output schema, if it has one.
     ///
     /// # Errors
-    /// When the schema is invalid or the value does not fit.
-    fn check_details(&self, schema: &Value, details: Option<&Value>) -> Result<(), String>;
+    /// When the schema is invalid or the value does not fit; a sentence for the model.
+    fn check_details(&self, spec: &ToolSpec, details: Option<&Value>) -> Result<(), String>;
 
-    /// Whether a tool's output schema can be used at all; asked before execution.
+    /// Whether a tool's output schema, if it has one, can be used at all; asked before execution.
     ///
     /// # Errors
     /// A sentence for the model.
-    fn check_output_schema(&self, schema: &Value) -> Result<(), String>;
+    fn check_output_schema(&self, spec: &ToolSpec) -> Result<(), String>;
 
     /// Filters variables that plugins want to add to a command (plugin-hooks 5.12); gives what is left and what was dropped.
     fn filter_env(&self, env: BTreeMap<String, String>) -> (BTreeMap<String, String>, Vec<String>);

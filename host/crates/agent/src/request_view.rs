@@ -87,29 +87,31 @@ fn with_turn_text(message: AgentMessage, turn: &TurnText) -> AgentMessage {
 
 /// Puts each tool result directly behind its call, makes up what is missing, and leaves out what no provider accepts.
 fn pair(messages: Vec<AgentMessage>) -> Vec<AgentMessage> {
-    let mut results = collect_results(&messages);
+    let (mut results, others) = split_results(messages);
     let mut seen_calls: HashSet<CallId> = HashSet::new();
-    let mut out = Vec::with_capacity(messages.len());
-    for message in messages {
+    let mut out = Vec::with_capacity(results.len() + others.len());
+    for message in others {
         match message {
             AgentMessage::User(user) => out.push(AgentMessage::User(clean_user(user))),
             AgentMessage::Assistant(assistant) => push_assistant(&mut out, assistant, &mut results, &mut seen_calls),
-            // Results were collected above; custom roles are not part of a request.
+            // Results were taken out above; custom roles are not part of a request.
             AgentMessage::ToolResult(_) | AgentMessage::Custom(_) => {}
         }
     }
     out
 }
 
-/// The first result of each call; later ones are duplicates (8.6).
-fn collect_results(messages: &[AgentMessage]) -> HashMap<CallId, ToolResultMessage> {
+/// The first result of each call, and everything else; later results are duplicates (8.6).
+fn split_results(messages: Vec<AgentMessage>) -> (HashMap<CallId, ToolResultMessage>, Vec<AgentMessage>) {
     let mut results = HashMap::new();
+    let mut others = Vec::with_capacity(messages.len());
     for message in messages {
-        if let AgentMessage::ToolResult(result) = message {
-            results.entry(result.tool_call_id.clone()).or_insert_with(|| result.clone());
+        match message {
+            AgentMessage::ToolResult(result) => drop(results.entry(result.tool_call_id.clone()).or_insert(result)),
+            other => others.push(other),
         }
     }
-    results
+    (results, others)
 }
 
 fn push_assistant(

@@ -66,8 +66,7 @@ impl Results<'_> {
             ToolOutcome::Ok => None,
             _ => Some(call.message.tool_name.clone()),
         };
-        let is_synthetic = call.is_synthetic();
-        let appended = append::append_result(self.run, call.message, is_synthetic).await.map(drop);
+        let appended = append::append_result(self.run, call.message, call.is_synthetic).await.map(drop);
         if self.stored.is_ok() {
             self.stored = appended;
         }

@@ -11,10 +11,18 @@ use futures_util::FutureExt;
 
 /// How long a model stream, a tool or a plugin may still work after its run was asked to stop.
 pub const WIND_DOWN: Duration = Duration::from_millis(500);
+/// Longest grace that a tool gets on top of it, whatever it declares: the run holds its session that long, and must have time left of its
+/// own [`ABORT_GRACE`](crate::run::ABORT_GRACE) to store the end.
+pub const MAX_STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// Waits for work that a request to stop cuts short. `None`: it was not begun because the request came before it, or it was dropped
 /// because it did not end in time after the request. What came in time is given, whether or not the caller still wants it.
 pub(crate) async fn stoppable<T>(cancel: &Cancel, work: impl Future<Output = T>) -> Option<T> {
+    stoppable_after(Duration::ZERO, cancel, work).await
+}
+
+/// The same for work that declared how long its clean-up may take.
+pub(crate) async fn stoppable_after<T>(grace: Duration, cancel: &Cancel, work: impl Future<Output = T>) -> Option<T> {
     if cancel.is_cancelled() {
         return None;
     }
@@ -24,7 +32,7 @@ pub(crate) async fn stoppable<T>(cancel: &Cancel, work: impl Future<Output = T>)
         done = &mut work => return Some(done),
         () = cancel.cancelled() => {}
     }
-    tokio::time::timeout(WIND_DOWN, work).await.ok()
+    tokio::time::timeout(WIND_DOWN + grace.min(MAX_STOP_GRACE), work).await.ok()
 }
 
 /// A panic in something that the loop called: a fault of the host, never of its caller.

@@ -15,11 +15,13 @@ mod load;
 mod locations;
 mod parse;
 mod problem;
+mod reference;
 mod schema;
 pub mod settings;
 mod text;
 mod warning;
 
+pub use check::nearest::nearest;
 pub use edit::{EditError, set_value};
 pub use environment::Environment;
 pub use keys::{Config, MissingVariable, Secret, SecretInput};

@@ -38,6 +38,33 @@ impl Loaded {
     pub fn position(&self, key: &KeyPath) -> Option<Position> {
         locate(&self.source.0, key, Target::Value)
     }
+
+    /// Where a value stands, or would stand, as a person reads it: file, line and column of the value or of what is nearest around it,
+    /// then the key.
+    pub fn place(&self, key: &KeyPath) -> String {
+        let position = self.nearest_position(key).map_or_else(String::new, |position| format!(":{position}"));
+        format!("{}{position}: {key}", self.path.display())
+    }
+
+    /// Errors that somebody else found in values of the file, one phrase each, told like those that are found here. `None`: there are
+    /// none.
+    pub fn errors(&self, found: Vec<(KeyPath, String)>) -> Option<ConfigErrors> {
+        let problem = |(key, phrase): (KeyPath, String)| Problem {
+            position: self.nearest_position(&key),
+            key: Some(key),
+            kind: ProblemKind::Rule(phrase),
+            excerpt: None,
+        };
+        let problems: Vec<Problem> = found.into_iter().map(problem).collect();
+        (!problems.is_empty()).then(|| ConfigErrors::new(&self.path, problems, 0))
+    }
+
+    /// The place of a value, or of the innermost one around it that is in the file.
+    fn nearest_position(&self, key: &KeyPath) -> Option<Position> {
+        let segments = key.segments();
+        let around = |length: usize| segments[..length].iter().cloned().collect::<KeyPath>();
+        (1..=segments.len()).rev().find_map(|length| self.position(&around(length)))
+    }
 }
 
 /// The text of the file. It may hold secrets.

@@ -27,6 +27,9 @@ pub enum LocationError {
     /// There is no home directory to put the state directory into.
     #[error("neither HOME nor CREEL_STATE_DIR is set; set CREEL_STATE_DIR to the directory that Creel shall use")]
     NoHome,
+    /// What a relative one means would depend on where the program is started.
+    #[error("HOME is {0:?}, which is no absolute path; set it to your home directory, or leave it out and set CREEL_STATE_DIR")]
+    RelativeHome(PathBuf),
     /// The profile becomes part of a directory name.
     #[error("CREEL_PROFILE is {0:?}; use 1 to 64 letters, digits, `_` or `-`, the first one a letter or a digit")]
     InvalidProfile(String),
@@ -36,12 +39,15 @@ impl Locations {
     /// Reads `CREEL_STATE_DIR`, `CREEL_CONFIG_PATH`, `CREEL_PROFILE` and `HOME`.
     ///
     /// # Errors
-    /// When there is no place for the state directory, or the profile cannot be part of a directory name.
+    /// When there is no place for the state directory, `HOME` is relative, or the profile cannot be part of a directory name.
     pub fn resolve(environment: &Environment) -> Result<Self, LocationError> {
+        if let Some(home) = environment.home().filter(|home| home.is_relative()) {
+            return Err(LocationError::RelativeHome(home.to_owned()));
+        }
         let path_of = |name: &str| environment.get(name).map(|path| environment.absolute(path, environment.working_directory()));
         let state_dir = match path_of("CREEL_STATE_DIR") {
             Some(path) => path,
-            None => environment.working_directory().join(environment.home().ok_or(LocationError::NoHome)?).join(".creel"),
+            None => environment.home().ok_or(LocationError::NoHome)?.join(".creel"),
         };
         let config_path = path_of("CREEL_CONFIG_PATH").unwrap_or_else(|| state_dir.join(CONFIG_FILE));
         let profile = profile(environment)?;
@@ -71,6 +77,11 @@ impl Locations {
     /// Where the host keeps what it can make again, for example compiled plugins.
     pub fn cache_dir(&self) -> PathBuf {
         self.state_dir.join("cache")
+    }
+
+    /// Where plugins that are granted files keep them, in one directory each.
+    pub fn plugin_data_dir(&self) -> PathBuf {
+        self.state_dir.join("plugin-data")
     }
 
     /// Private directory of an agent. `CREEL_AGENT_DIR` replaces that of the default agent.
@@ -174,6 +185,17 @@ mod tests {
     }
 
     #[test]
+    fn a_home_that_depends_on_the_working_directory_is_refused() {
+        for variables in [&[("HOME", "me")][..], &[("HOME", "."), ("CREEL_STATE_DIR", "/s")]] {
+            let error = Locations::resolve(&Environment::new(variables.iter().copied(), "/cwd")).unwrap_err();
+            assert!(
+                matches!(error, LocationError::RelativeHome(_)) && error.to_string().contains("set CREEL_STATE_DIR"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
     fn the_first_hit_of_8_1_2_is_the_workspace() {
         let home = ("HOME", "/h");
         let dir = ("CREEL_WORKSPACE_DIR", "~/ws");
@@ -209,6 +231,7 @@ mod tests {
         let plain = locations(&[("HOME", "/h")]);
         assert_eq!(plain.agent_dir(&two, &AgentId::main()), Path::new("/h/.creel/agents/main/agent"));
         assert_eq!(plain.cache_dir(), Path::new("/h/.creel/cache"));
+        assert_eq!(plain.plugin_data_dir(), Path::new("/h/.creel/plugin-data"));
         let replaced = locations(&[("HOME", "/h"), ("CREEL_AGENT_DIR", "a")]);
         assert_eq!(replaced.agent_dir(&two, &AgentId::new("ops")), Path::new("/cwd/a"));
         assert_eq!(replaced.agent_dir(&two, &AgentId::main()), Path::new("/h/.creel/agents/main/agent"));

@@ -75,15 +75,15 @@ fn unknown_keys_are_all_told_with_the_nearest_known_one() {
         &[
             "creel.json:2:3: chanels\n  unknown key; did you mean `channels`?",
             "creel.json:5:32: plugins.entries.tool-guard.hooks.timeoutMS\n  unknown key; did you mean `timeoutMs`?",
-            "creel.json:5:48: plugins.entries.tool-guard.priority\n  unknown key; known here: capabilities, config, enabled, hooks, limits, \
-             required",
+            "creel.json:5:48: plugins.entries.tool-guard.priority\n  unknown key; known here: capabilities, circuit, config, enabled, hooks, \
+             limits, required",
         ],
     );
     let rows: &[(&str, &str)] = &[
         ("{ tools: { $schema: 'x' } }", "creel.json:1:12: tools[\"$schema\"]\n  unknown key"),
         (
             "{ plugins: { entries: { g: { capabilities: { clipboard: true } } } } }",
-            "creel.json:1:46: plugins.entries.g.capabilities.clipboard\n  unknown key; known here: kv, sessionExtension",
+            "creel.json:1:46: plugins.entries.g.capabilities.clipboard\n  unknown key; known here: clock, env, fs, http, kv, random, secrets, sessionExtension, toolsInvoke",
         ),
         (
             "{ plugins: { entries: { g: { capabilities: { kv: { maxByte: 1 } } } } } }",

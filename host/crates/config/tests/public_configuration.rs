@@ -28,7 +28,7 @@ const PUBLIC: &str = r#"{
   auth: { order: {} },
   tools: { toolsBySender: {}, exec: { security: "deny", backgroundMs: 1, timeoutSec: 5 }, loopDetection: {}, subagents: {}, web: {} },
   skills: { allowBundled: [] },
-  plugins: { slots: { "memory.recall": "x" }, entries: { g: { llm: {}, subagent: {}, capabilities: { http: true } } } },
+  plugins: { slots: { "memory.recall": "x" }, entries: { g: { llm: {}, subagent: {}, capabilities: { cron: true } } } },
   hooks: { internal: { enabled: true } },
   approvals: { exec: {}, plugin: { mode: "session", agentFilter: [] } },
   cron: {}, commands: {}, diagnostics: {}, audit: {}, surfaces: {}, gateway: { port: 18789 }, channels: {}, browser: {},

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::growing_text::TextSoFar;
 use crate::ids::{AgentId, CallId, RunId, SessionId};
 use crate::session_key::SessionKey;
 
@@ -81,7 +82,7 @@ pub enum Lifecycle {
 #[derive(Debug, Clone, Serialize)]
 pub struct TextChunk {
     /// Whole text of the current message so far.
-    pub text: String,
+    pub text: TextSoFar,
     /// New part.
     pub delta: String,
 }

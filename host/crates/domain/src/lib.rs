@@ -3,7 +3,9 @@
 
 pub mod approval;
 pub mod cancel;
+pub mod circuit;
 pub mod event;
+pub mod growing_text;
 pub mod ids;
 pub mod json;
 pub mod message;

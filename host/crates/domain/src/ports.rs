@@ -4,12 +4,14 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
-use crate::ids::{PluginId, RunId};
+use crate::ids::{CallId, PluginId, RunId};
 use crate::session_key::SessionKey;
+use crate::tool::{ToolOutcome, ToolResult};
 
 /// Wall-clock time. Waiting goes through tokio's timers, which tests can pause.
 pub trait Clock: Send + Sync {
@@ -82,20 +84,29 @@ pub struct KeyPage {
     pub cursor: Option<String>,
 }
 
+/// How much key-value state one plugin may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvLimits {
+    /// Keys and values together, in bytes.
+    pub max_bytes: u64,
+    /// Keys.
+    pub max_keys: u64,
+}
+
 /// Durable key-value state of plugins. Each operation is one transaction; a write that returned is durable.
 #[async_trait]
 pub trait PluginKv: Send + Sync {
     /// The value of a key.
     async fn get(&self, plugin: &PluginId, key: &str) -> Result<Option<Vec<u8>>, StateError>;
 
-    /// Sets a key. `quota_bytes` bounds the sum of all keys and values of the plugin.
+    /// Sets a key. `limits` bound what the plugin has after it; a write that takes something away is never refused.
     async fn set(
         &self,
         plugin: &PluginId,
         key: &str,
         value: &[u8],
         ttl_ms: Option<u64>,
-        quota_bytes: u64,
+        limits: KvLimits,
     ) -> Result<(), StateError>;
 
     /// Removes a key; false: there was none.
@@ -105,7 +116,7 @@ pub trait PluginKv: Send + Sync {
     async fn list_keys(&self, plugin: &PluginId, prefix: &str, cursor: Option<&str>, limit: u32) -> Result<KeyPage, StateError>;
 
     /// Adds to a whole number that is kept as decimal text.
-    async fn increment(&self, plugin: &PluginId, key: &str, delta: i64, quota_bytes: u64) -> Result<i64, StateError>;
+    async fn increment(&self, plugin: &PluginId, key: &str, delta: i64, limits: KvLimits) -> Result<i64, StateError>;
 
     /// Sets or removes a key if it still has the expected value.
     async fn compare_and_set(
@@ -114,7 +125,7 @@ pub trait PluginKv: Send + Sync {
         key: &str,
         expected: Option<&[u8]>,
         value: Option<&[u8]>,
-        quota_bytes: u64,
+        limits: KvLimits,
     ) -> Result<bool, StateError>;
 }
 
@@ -128,6 +139,42 @@ pub trait SessionExtensions: Send + Sync {
     async fn set(&self, session: &SessionKey, plugin: &PluginId, namespace: &str, json: Option<&str>) -> Result<(), StateError>;
 }
 
+/// A tool call that a plugin wants to make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginToolCall {
+    /// Plugins whose calls are around it, outermost first; the last one makes it.
+    pub chain: Vec<PluginId>,
+    /// The tool.
+    pub name: String,
+    /// Its parameters.
+    pub params: Map<String, Value>,
+}
+
+/// A tool call of a plugin that was decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InvokedTool {
+    /// Id of the call.
+    pub call_id: CallId,
+    /// How it ended.
+    pub outcome: ToolOutcome,
+    /// Its result; for a call that failed or was blocked, the text that a model would have seen.
+    pub result: ToolResult,
+}
+
+/// What a run does for the plugins that work in it. Everything goes the way that the run's own work goes, so hooks, policies and
+/// approvals apply.
+#[async_trait]
+pub trait RunServices: Send + Sync {
+    /// Tools that can be called now.
+    fn tool_names(&self) -> Vec<String>;
+
+    /// Calls a tool and waits for it. Dropping the future asks the call to stop.
+    ///
+    /// # Errors
+    /// When the call was never decided: there is no such tool in this run, or the run ends.
+    async fn invoke_tool(self: Arc<Self>, call: PluginToolCall) -> Result<InvokedTool, StateError>;
+}
+
 /// What lives exactly as long as one run. An adapter may keep things in here (plugin instances, for example); they are dropped
 /// when the last holder of the scope lets go, on every way in which a run can end.
 #[derive(Clone)]
@@ -137,18 +184,29 @@ pub struct RunScope {
 
 struct ScopeInner {
     run_id: RunId,
+    services: OnceLock<Weak<dyn RunServices>>,
     kept: Mutex<BTreeMap<u64, Vec<Box<dyn Any + Send>>>>,
 }
 
 impl RunScope {
     /// An empty scope.
     pub fn new(run_id: RunId) -> Self {
-        Self { inner: Arc::new(ScopeInner { run_id, kept: Mutex::new(BTreeMap::new()) }) }
+        Self { inner: Arc::new(ScopeInner { run_id, services: OnceLock::new(), kept: Mutex::new(BTreeMap::new()) }) }
     }
 
     /// The run.
     pub fn run_id(&self) -> &RunId {
         &self.inner.run_id
+    }
+
+    /// Names what the run does for plugins; the first one counts. The scope does not keep it alive.
+    pub fn serve(&self, services: Weak<dyn RunServices>) {
+        let _ = self.inner.services.set(services);
+    }
+
+    /// What the run does for plugins. None: it does nothing.
+    pub fn services(&self) -> Option<&Weak<dyn RunServices>> {
+        self.inner.services.get()
     }
 
     /// Takes one thing that was kept under `slot`, if any is free.

@@ -1,8 +1,10 @@
-//! Fakes of the ports for tests: a clock that stands still, counted ids, sinks that remember, sessions in memory. Never used outside
-//! tests.
+//! Fakes of the ports for tests: a clock that stands still, counted ids, sinks that remember, sessions and circuits in memory. Never used
+//! outside tests.
 
+mod memory_circuits;
 mod memory_sessions;
 
+pub use memory_circuits::MemoryCircuits;
 pub use memory_sessions::MemorySessions;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,6 +2,7 @@
 //! [`Tool`] must reach it through the one executor of the agent.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,8 @@ pub struct Invocation<'a> {
     pub progress: &'a dyn Progress,
     /// Instances of the run, for tools that live in a plugin.
     pub run: &'a crate::ports::RunScope,
+    /// Plugins whose calls are around this one, outermost first. Empty: the model made it.
+    pub chain: &'a [PluginId],
 }
 
 /// Takes partial results of a running tool. Never blocks.
@@ -142,6 +145,9 @@ pub enum ToolFailure {
     /// It was asked to stop.
     #[error("the operation was aborted")]
     Aborted,
+    /// It was asked to stop and had something to show by then, which the text holds.
+    #[error("the operation was aborted. {0}")]
+    AbortedWith(String),
 }
 
 impl ToolFailure {
@@ -150,7 +156,7 @@ impl ToolFailure {
         match self {
             Self::Invalid(_) | Self::Failed(_) => ToolOutcome::Failed,
             Self::TimedOut(_) => ToolOutcome::TimedOut,
-            Self::Aborted => ToolOutcome::Aborted,
+            Self::Aborted | Self::AbortedWith(_) => ToolOutcome::Aborted,
         }
     }
 }
@@ -160,6 +166,12 @@ impl ToolFailure {
 pub trait Tool: Send + Sync {
     /// What it is. Must not change during a run.
     fn spec(&self) -> &ToolSpec;
+
+    /// How long a call may need to end by itself after it was asked to stop; the executor waits for it that long, within a limit of its
+    /// own, before it drops the call. Zero, the default: it ends at once.
+    fn stop_grace(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Runs one call. Dropping the future must stop the work.
     ///

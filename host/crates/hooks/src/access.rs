@@ -1,10 +1,14 @@
 //! The access gates (plugin-hooks 2): what an operator must have left open for a registration to be stored. A gate acts when handlers
 //! are registered; a denied handler never exists.
 
+use std::collections::BTreeMap;
+
 use domain::PluginId;
 
 use crate::budget::OperatorBudgets;
 use crate::catalogue::{Gate, HookId};
+use crate::circuit::CircuitOverride;
+use crate::fields::FieldSet;
 
 /// What the operator and the origin of a plugin say about its registrations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +23,12 @@ pub struct Access {
     pub required: bool,
     /// Budgets that the operator set.
     pub budgets: OperatorBudgets,
+    /// Fields of events that the operator allows, by hook; others: all that the manifest asks for.
+    pub fields: BTreeMap<HookId, FieldSet>,
+    /// What the operator says about its circuits.
+    pub circuit: CircuitOverride,
+    /// SHA-256 of its component in hex digits; faults of another component do not count.
+    pub component: String,
 }
 
 /// What a gate says of one registration.

@@ -8,6 +8,7 @@ use crate::context::{
 };
 use crate::events as e;
 use crate::fault::{Fault, FaultKind};
+use crate::fields::{Field, Fields};
 use crate::point::{HookPoint, Observe};
 
 /// How handlers of a hook run (plugin-hooks 1.3).
@@ -116,6 +117,15 @@ macro_rules! hook_points {
             pub fn id(&self) -> HookId {
                 match self {
                     $(Self::$point(..) => HookId::$point,)*
+                }
+            }
+        }
+
+        impl HookId {
+            /// The fields of its event, and those of its context.
+            pub fn fields(self) -> (&'static [Field], &'static [Field]) {
+                match self {
+                    $(Self::$point => (<$event as Fields>::FIELDS, <$context as Fields>::FIELDS),)*
                 }
             }
         }
@@ -273,7 +283,7 @@ impl std::fmt::Display for HookId {
 }
 
 /// Edit distance, by characters.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().take(128).enumerate() {

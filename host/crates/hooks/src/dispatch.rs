@@ -2,6 +2,7 @@
 //! in the folds, what a fault means is one `match` here; an emitter sees the decision and nothing of the rest.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::cancel::Cancel;
 use domain::ports::RunScope;
@@ -9,13 +10,17 @@ use domain::{PluginId, SessionKey};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use crate::allowance::{Allowance, Limit};
 use crate::budget;
-use crate::catalogue::{FailurePolicy, HookId};
-use crate::fault::{Fault, FaultKind};
+use crate::catalogue::{FailurePolicy, HookId, Kind};
+use crate::fault::{Fault, FaultKind, one_line};
 use crate::handler::{HookInvocation, MAX_CHAIN_DEPTH, TraceContext};
 use crate::point::{Claim, Fold, HookPoint, Observe, Who};
 use crate::record::{HandlerOutcome, HandlerRecord, RecordSink};
 use crate::registry::{Entry, Registry};
+
+/// Longest text about one handler call in the log, in bytes. Answers hold words of plugins.
+const MAX_LOGGED_BYTES: usize = 400;
 
 /// What surrounds a dispatch.
 #[derive(Debug, Clone, Default)]
@@ -123,20 +128,23 @@ impl Dispatcher {
         let mut decision = H::Decision::default();
         let mut skipped = Vec::new();
         let mut refreshed: Option<H::Event> = None;
+        let mut allowance = self.registry.allowance(H::ID);
         for entry in self.registry.entries(H::ID) {
             let newest = refreshed.as_ref().unwrap_or(event);
             if !H::selects(newest, context, &entry.options) || self.is_nested(H::ID, entry, scope) {
                 continue;
             }
             let started = Instant::now();
-            let outcome = match self.call::<H>(entry, newest, context, scope, started).await {
+            let turn = Turn { entry, scope, allowance: &allowance, started };
+            let called = turn.call::<H>(newest, context, |answer| H::check(newest, answer)).await;
+            allowance.took(&entry.plugin, started);
+            let outcome = match called {
                 Ok(Some(answer)) => {
-                    let described = self.sink.as_ref().and_then(|_| H::describe(&answer));
+                    let described = self.is_watched().then(|| H::describe(&answer)).flatten();
                     let who = Who { plugin: &entry.plugin, handler: &entry.handler_name, options: &entry.options };
                     decision = H::fold(decision, *answer, who);
                     if H::is_terminal(&decision) {
                         self.record(H::ID, entry, scope, started, HandlerOutcome::Decided(described.unwrap_or_default()));
-                        tracing::debug!(hook = %H::ID, plugin = %entry.plugin, priority = entry.options.priority, "terminal decision");
                         break;
                     }
                     refreshed = H::refresh(newest, &decision).or(refreshed);
@@ -144,8 +152,7 @@ impl Dispatcher {
                 }
                 Ok(None) => HandlerOutcome::Quiet,
                 Err(fault) => {
-                    let outcome = HandlerOutcome::Faulted(fault.kind(), fault.text().to_owned());
-                    log_fault(H::ID, entry, &fault);
+                    let outcome = failure(H::ID, entry, &fault);
                     match H::ID.row().policy {
                         FailurePolicy::Closed => {
                             self.record(H::ID, entry, scope, started, outcome);
@@ -166,22 +173,22 @@ impl Dispatcher {
 
     /// Asks the handlers one after another until one claims (1.4, claim). A handler that fails is passed over.
     pub async fn claim<H: Claim>(&self, event: &H::Event, context: &H::Context, scope: &Scope) -> Option<Claimed<H::Answer>> {
+        let mut allowance = self.registry.allowance(H::ID);
         for entry in self.registry.entries(H::ID) {
             if !H::selects(event, context, &entry.options) || self.is_nested(H::ID, entry, scope) {
                 continue;
             }
             let started = Instant::now();
-            match self.call_unchecked::<H>(entry, event, context, scope, started).await {
+            let turn = Turn { entry, scope, allowance: &allowance, started };
+            let called = turn.call::<H>(event, context, |_| Ok(())).await;
+            allowance.took(&entry.plugin, started);
+            match called {
                 Ok(Some(answer)) if H::claims(&answer) => {
                     self.record(H::ID, entry, scope, started, HandlerOutcome::Decided(H::describe(&answer)));
                     return Some(Claimed { plugin: entry.plugin.clone(), answer: *answer });
                 }
                 Ok(_) => self.record(H::ID, entry, scope, started, HandlerOutcome::Quiet),
-                Err(fault) => {
-                    log_fault(H::ID, entry, &fault);
-                    let outcome = HandlerOutcome::Faulted(fault.kind(), fault.text().to_owned());
-                    self.record(H::ID, entry, scope, started, outcome);
-                }
+                Err(fault) => self.record(H::ID, entry, scope, started, failure(H::ID, entry, &fault)),
             }
         }
         None
@@ -209,61 +216,18 @@ impl Dispatcher {
             self.registry.entries(H::ID).iter().filter(|entry| {
                 wanted(entry) && H::selects(event, context, &entry.options) && !self.is_nested(H::ID, entry, scope)
             });
+        let allowance = &self.registry.allowance(H::ID);
         join_all(selected.map(|entry| async move {
+            let _watching = entry.watch();
             let started = Instant::now();
-            let outcome = match self.call_unchecked::<H>(entry, event, context, scope, started).await {
+            let turn = Turn { entry, scope, allowance, started };
+            let outcome = match turn.call::<H>(event, context, |()| Ok(())).await {
                 Ok(_) => HandlerOutcome::Quiet,
-                Err(fault) => {
-                    log_fault(H::ID, entry, &fault);
-                    HandlerOutcome::Faulted(fault.kind(), fault.text().to_owned())
-                }
+                Err(fault) => failure(H::ID, entry, &fault),
             };
             self.record(H::ID, entry, scope, started, outcome);
         }))
         .await;
-    }
-
-    async fn call<H: Fold>(
-        &self,
-        entry: &Entry,
-        event: &H::Event,
-        context: &H::Context,
-        scope: &Scope,
-        started: Instant,
-    ) -> Result<Option<Box<H::Answer>>, Fault> {
-        let answer = self.call_unchecked::<H>(entry, event, context, scope, started).await?;
-        if let Some(answer) = &answer {
-            H::check(event, answer)?;
-        }
-        Ok(answer)
-    }
-
-    /// One call under its budget. The handler enforces the deadline by itself; the timer here is the second line, and dropping the
-    /// call throws away whatever it was working on.
-    async fn call_unchecked<H: HookPoint>(
-        &self,
-        entry: &Entry,
-        event: &H::Event,
-        context: &H::Context,
-        scope: &Scope,
-        started: Instant,
-    ) -> Result<Option<Box<H::Answer>>, Fault> {
-        let deadline = started + entry.budget;
-        let invocation = HookInvocation {
-            handler: &entry.handler_name,
-            deadline,
-            budget: entry.budget,
-            run: scope.run.as_ref(),
-            session_key: scope.session_key.as_ref(),
-            cancel: &scope.cancel,
-            chain: &scope.chain,
-            trace: scope.trace.as_ref(),
-        };
-        let call = entry.handler.call(H::call(event, context), &invocation);
-        match budget::within(deadline, call).await {
-            Some(reply) => H::answer(reply?),
-            None => Err(Fault::new(FaultKind::Timeout, format!("no answer within {} ms", entry.budget.as_millis()))),
-        }
     }
 
     /// Leaves out handlers of plugins that already stand in this chain, and all handlers where the chain is as deep as allowed.
@@ -279,19 +243,110 @@ impl Dispatcher {
         true
     }
 
+    /// Whether anybody wants to know what handlers do. Nothing is put into words for nobody: a warm call takes microseconds.
+    fn is_watched(&self) -> bool {
+        self.sink.is_some() || tracing::enabled!(tracing::Level::DEBUG)
+    }
+
+    /// Tells what a handler did: one line of the log for each call, who decided and at which priority among them (1.2), and a record.
     fn record(&self, hook: HookId, entry: &Entry, scope: &Scope, started: Instant, outcome: HandlerOutcome) {
+        if !self.is_watched() {
+            return;
+        }
+        let elapsed = started.elapsed();
+        // That a handler is left out was told once, when its circuit opened.
+        if outcome != HandlerOutcome::SkippedCircuit {
+            log(hook, entry, &outcome, elapsed);
+        }
         let Some(sink) = &self.sink else { return };
         sink.handled(HandlerRecord {
             hook,
             plugin: entry.plugin.clone(),
             handler: entry.handler_name.clone(),
             outcome,
-            elapsed: started.elapsed(),
+            elapsed,
             run_id: scope.run.as_ref().map(|run| run.run_id().clone()),
         });
     }
 }
 
-fn log_fault(hook: HookId, entry: &Entry, fault: &Fault) {
+/// The turn of one handler in a dispatch.
+struct Turn<'a> {
+    entry: &'a Entry,
+    scope: &'a Scope,
+    allowance: &'a Allowance<'a>,
+    started: Instant,
+}
+
+impl Turn<'_> {
+    /// Makes the call, if the time of the dispatch and the circuit of the handler allow it.
+    async fn call<H: HookPoint>(
+        &self,
+        event: &H::Event,
+        context: &H::Context,
+        check: impl Fn(&H::Answer) -> Result<(), Fault>,
+    ) -> Result<Option<Box<H::Answer>>, Fault> {
+        let Self { entry, scope, allowance, started } = *self;
+        let limit = allowance.limit(started, entry.budget)?;
+        let pass = entry.admit()?;
+        let called = self.call_within::<H>(event, context, limit).await;
+        let checked = called.and_then(|answer| answer.as_deref().map_or(Ok(()), check).map(|()| answer));
+        let called = checked.map_err(|fault| allowance.explain(fault, limit, &entry.plugin, started));
+        if let Some(pass) = pass {
+            pass.ended(&entry.handler_name, called.as_ref().err(), &scope.cancel).await;
+        }
+        called
+    }
+
+    /// The call under its budget. The handler enforces the deadline by itself; the timer here is the second line, and dropping the call
+    /// throws away whatever it was working on.
+    async fn call_within<H: HookPoint>(
+        &self,
+        event: &H::Event,
+        context: &H::Context,
+        Limit { deadline, budget, .. }: Limit,
+    ) -> Result<Option<Box<H::Answer>>, Fault> {
+        let Self { entry, scope, .. } = *self;
+        let invocation = HookInvocation {
+            handler: &entry.handler_name,
+            deadline,
+            budget,
+            run: scope.run.as_ref(),
+            session_key: scope.session_key.as_ref(),
+            cancel: &scope.cancel,
+            chain: &scope.chain,
+            trace: scope.trace.as_ref(),
+        };
+        let told = entry.options.fields.map(|fields| fields.apply(event, context));
+        let (event, context) = told.as_deref().map_or((event, context), |(event, context)| (event, context));
+        let call = entry.handler.call(H::call(event, context), &invocation);
+        match budget::within(deadline, call).await {
+            Some(reply) => H::answer(reply?),
+            None => Err(Fault::new(FaultKind::Timeout, format!("no answer within {} ms", budget.as_millis()))),
+        }
+    }
+}
+
+fn log(hook: HookId, entry: &Entry, outcome: &HandlerOutcome, elapsed: Duration) {
+    let words = match outcome {
+        HandlerOutcome::Quiet if hook.row().kind == Kind::Observe => "watched".to_owned(),
+        _ => one_line(&outcome.to_string(), MAX_LOGGED_BYTES),
+    };
+    tracing::debug!(
+        %hook,
+        plugin = %entry.plugin,
+        handler = (!entry.handler_name.is_empty()).then_some(entry.handler_name.as_str()),
+        priority = entry.options.priority,
+        ?elapsed,
+        "handler called: {words}"
+    );
+}
+
+/// What a fault is in the record; logs it. A handler that only is left out while its circuit is open did not fail again.
+fn failure(hook: HookId, entry: &Entry, fault: &Fault) -> HandlerOutcome {
+    if fault.kind() == FaultKind::Circuit && hook.row().policy != FailurePolicy::Closed {
+        return HandlerOutcome::SkippedCircuit;
+    }
     tracing::warn!(hook = %hook, plugin = %entry.plugin, cause = fault.kind().as_str(), "plugin handler failed: {}", fault.text());
+    HandlerOutcome::Faulted(fault.kind(), fault.text().to_owned())
 }

@@ -1,5 +1,5 @@
-//! What can go wrong in one handler. Five causes stay apart, because their remedies differ; the hook's failure policy decides what a
-//! fault means. The text is one bounded line: guest text is never trusted.
+//! What can go wrong in one handler. Causes stay apart, because their remedies differ; the hook's failure policy decides what a fault
+//! means. The text is one bounded line: guest text is never trusted.
 
 use std::fmt;
 
@@ -21,6 +21,10 @@ pub enum FaultKind {
     Guest,
     /// The host could not make the call.
     Host,
+    /// The run was asked to stop before the handler was done.
+    Cancelled,
+    /// The plugin failed too often here and is not called for a while.
+    Circuit,
 }
 
 impl FaultKind {
@@ -33,6 +37,8 @@ impl FaultKind {
             Self::Malformed => "malformed answer",
             Self::Guest => "plugin error",
             Self::Host => "host error",
+            Self::Cancelled => "cancelled",
+            Self::Circuit => "circuit open",
         }
     }
 }
@@ -42,12 +48,28 @@ impl FaultKind {
 pub struct Fault {
     kind: FaultKind,
     text: String,
+    is_others: bool,
 }
 
 impl Fault {
     /// Takes a cause and a text of any origin; the text becomes one bounded line without control characters.
     pub fn new(kind: FaultKind, text: impl AsRef<str>) -> Self {
-        Self { kind, text: one_line(text.as_ref(), MAX_FAULT_BYTES) }
+        Self { kind, text: one_line(text.as_ref(), MAX_FAULT_BYTES), is_others: false }
+    }
+
+    /// The same fault, brought about by others: what they left was not enough.
+    #[must_use]
+    pub fn by_others(self) -> Self {
+        Self { is_others: true, ..self }
+    }
+
+    /// Whether it says something about the plugin, so that its circuit counts it.
+    pub fn counts(&self) -> bool {
+        let is_of_plugin = match self.kind {
+            FaultKind::Trap | FaultKind::Timeout | FaultKind::Limit | FaultKind::Malformed | FaultKind::Guest => true,
+            FaultKind::Host | FaultKind::Cancelled | FaultKind::Circuit => false,
+        };
+        is_of_plugin && !self.is_others
     }
 
     /// The cause.

@@ -5,6 +5,7 @@ use domain::PluginId;
 
 use crate::catalogue::HookId;
 use crate::fault::Fault;
+use crate::fields::Fields;
 use crate::registry::HandlerOptions;
 
 pub use crate::catalogue::{HookCall, HookReply};
@@ -14,9 +15,9 @@ pub trait HookPoint: Send + Sync + 'static {
     /// Its row in the catalogue.
     const ID: HookId;
     /// What it tells.
-    type Event: Send + Sync + 'static;
+    type Event: Fields + Send + Sync + 'static;
     /// For whom.
-    type Context: Send + Sync + 'static;
+    type Context: Fields + Send + Sync + 'static;
     /// What a handler may say; `()` for observers, so that they cannot change an outcome.
     type Answer: Send + 'static;
 

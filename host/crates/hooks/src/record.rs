@@ -1,5 +1,6 @@
 //! What a dispatch reports of each handler, for timelines and traces. A record holds no content beyond a short description.
 
+use std::fmt;
 use std::time::Duration;
 
 use domain::{PluginId, RunId};
@@ -39,6 +40,22 @@ pub enum HandlerOutcome {
     SkippedNested,
     /// It was left out: the chain of calls is as deep as allowed.
     SkippedTooDeep,
+    /// It was left out: its circuit is open.
+    SkippedCircuit,
+}
+
+impl fmt::Display for HandlerOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quiet => f.write_str("no opinion"),
+            Self::Answered(text) => f.write_str(text),
+            Self::Decided(text) => write!(f, "{text}; decided"),
+            Self::Faulted(kind, text) => write!(f, "failed ({}): {text}", kind.as_str()),
+            Self::SkippedNested => f.write_str("left out: its plugin stands in this chain of calls already"),
+            Self::SkippedTooDeep => f.write_str("left out: the chain of calls is as deep as allowed"),
+            Self::SkippedCircuit => f.write_str("left out: its circuit is open"),
+        }
+    }
 }
 
 /// Takes records. Never blocks.

@@ -2,13 +2,18 @@
 //! one. Gates act while it is built.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::PluginId;
 
 use crate::access::{Access, Admission, Diagnostic};
+use crate::allowance::{Allowance, DispatchBudgets};
 use crate::budget::{self, Ceilings};
 use crate::catalogue::{CATALOGUE, HookId};
+use crate::circuit::{Circuit, Circuits, Pass};
+use crate::fault::Fault;
+use crate::fields::FieldSet;
 use crate::handler::Handler;
 
 /// What a manifest entry says about one handler (1.1).
@@ -26,6 +31,8 @@ pub struct HandlerOptions {
     pub requires_tool_authority: bool,
     /// Whether the prompt fields of its answers are dropped; set by the access gate.
     pub strip_prompt_fields: bool,
+    /// Fields of event and context that it gets; none: all.
+    pub fields: Option<FieldSet>,
 }
 
 impl HandlerOptions {
@@ -56,12 +63,42 @@ pub(crate) struct Entry {
     pub(crate) options: HandlerOptions,
     pub(crate) budget: Duration,
     pub(crate) handler: Arc<dyn Handler>,
+    /// None: faults have no consequences for later calls.
+    circuit: Option<Arc<Circuit>>,
+    /// Calls of it that only watch and have not ended.
+    watching: AtomicUsize,
+}
+
+impl Entry {
+    /// Asks for leave to call it.
+    ///
+    /// # Errors
+    /// A fault while its circuit is open.
+    pub(crate) fn admit(&self) -> Result<Option<Pass<'_>>, Fault> {
+        self.circuit.as_deref().map(Circuit::admit).transpose()
+    }
+
+    /// Counts a call that only watches, until the guard is dropped.
+    pub(crate) fn watch(&self) -> Watching<'_> {
+        self.watching.fetch_add(1, Ordering::Relaxed);
+        Watching(&self.watching)
+    }
+}
+
+/// A call that only watches and has not ended.
+pub(crate) struct Watching<'e>(&'e AtomicUsize);
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// All handlers.
 #[derive(Default)]
 pub struct Registry {
     by_hook: Vec<Vec<Entry>>,
+    dispatch_budgets: DispatchBudgets,
     required: Vec<PluginId>,
     unguarded: Vec<Diagnostic>,
 }
@@ -76,6 +113,11 @@ impl Registry {
         self.by_hook.get(hook as usize).map_or(&[], Vec::as_slice)
     }
 
+    /// The time that a dispatch which begins now has in all.
+    pub(crate) fn allowance(&self, hook: HookId) -> Allowance<'_> {
+        Allowance::of(self.dispatch_budgets.of(hook))
+    }
+
     /// Whether any handler is registered for a hook.
     pub fn has(&self, hook: HookId) -> bool {
         !self.entries(hook).is_empty()
@@ -84,6 +126,12 @@ impl Registry {
     /// Plugins and handler names of a hook, in the order in which they run.
     pub fn handlers(&self, hook: HookId) -> impl Iterator<Item = (&PluginId, &str)> {
         self.entries(hook).iter().map(|entry| (&entry.plugin, entry.handler_name.as_str()))
+    }
+
+    /// Hooks that only watch, with plugins whose handlers of them have not ended yet.
+    pub fn watching(&self) -> impl Iterator<Item = (HookId, &PluginId)> {
+        let busy = |entry: &&Entry| entry.watching.load(Ordering::Relaxed) > 0;
+        CATALOGUE.iter().flat_map(move |row| self.entries(row.id).iter().filter(busy).map(|entry| (row.id, &entry.plugin)))
     }
 
     /// Registrations of required plugins that were refused. A host with one must not serve: it would run without a guard that its
@@ -104,6 +152,8 @@ pub struct RegistryBuilder {
     by_hook: Vec<Vec<Entry>>,
     required: Vec<PluginId>,
     ceilings: Ceilings,
+    dispatch_budgets: DispatchBudgets,
+    circuits: Option<Circuits>,
     diagnostics: Vec<Diagnostic>,
     unguarded: Vec<Diagnostic>,
 }
@@ -111,8 +161,19 @@ pub struct RegistryBuilder {
 impl RegistryBuilder {
     /// Starts with the host's protection against handlers without a budget.
     pub fn new(ceilings: Ceilings) -> Self {
-        let by_hook = CATALOGUE.iter().map(|_| Vec::new()).collect();
-        Self { by_hook, required: Vec::new(), ceilings, diagnostics: Vec::new(), unguarded: Vec::new() }
+        Self { by_hook: CATALOGUE.iter().map(|_| Vec::new()).collect(), ceilings, ..Self::default() }
+    }
+
+    /// Bounds whole dispatches too.
+    #[must_use]
+    pub fn with_dispatch_budgets(self, dispatch_budgets: DispatchBudgets) -> Self {
+        Self { dispatch_budgets, ..self }
+    }
+
+    /// Leaves plugins alone for a while that fail again and again.
+    #[must_use]
+    pub fn with_circuits(self, circuits: Circuits) -> Self {
+        Self { circuits: Some(circuits), ..self }
     }
 
     /// Adds the handlers of one plugin in their order; what a gate refuses, or an option makes invalid, is left out with a
@@ -151,7 +212,10 @@ impl RegistryBuilder {
             self.warn(plugin, text);
         }
         let budget = budget::resolve(hook, &access.budgets, options.timeout_ms, &self.ceilings);
-        let entry = Entry { plugin: plugin.clone(), required: access.required, handler_name, options, budget, handler };
+        options.fields = FieldSet::narrowed(options.fields, access.fields.get(&hook).copied());
+        let circuit = self.circuits.as_ref().map(|circuits| circuits.circuit(plugin, hook, access));
+        let (plugin, required) = (plugin.clone(), access.required);
+        let entry = Entry { plugin, required, handler_name, options, budget, handler, circuit, watching: AtomicUsize::new(0) };
         self.by_hook[hook as usize].push(entry);
     }
 
@@ -171,7 +235,8 @@ impl RegistryBuilder {
         for entries in &mut self.by_hook {
             entries.sort_by(|a, b| b.options.priority.total_cmp(&a.options.priority));
         }
-        (Registry { by_hook: self.by_hook, required: self.required, unguarded: self.unguarded }, self.diagnostics)
+        let Self { by_hook, dispatch_budgets, required, unguarded, diagnostics, .. } = self;
+        (Registry { by_hook, dispatch_budgets, required, unguarded }, diagnostics)
     }
 }
 

@@ -232,12 +232,17 @@ async fn a_hanging_observer_delays_no_other() {
         duration_ms: None,
     };
     let (context, scope) = (tool_context(), Scope::default());
-    let observing = dispatcher.observe::<AfterToolCall>(&event, &context, &scope);
-    tokio::select! {
-        () = observing => panic!("the slow observer has no default budget"),
-        () = tokio::time::sleep(Duration::from_millis(1)) => {}
+    let watching = || dispatcher.registry().watching().map(|(hook, plugin)| format!("{plugin} {hook}")).collect::<Vec<_>>();
+    {
+        let mut observing = std::pin::pin!(dispatcher.observe::<AfterToolCall>(&event, &context, &scope));
+        tokio::select! {
+            () = &mut observing => panic!("the slow observer has no default budget"),
+            () = tokio::time::sleep(Duration::from_millis(1)) => {}
+        }
+        assert_eq!(*calls.lock().unwrap(), ["quick"]);
+        assert_eq!(watching(), ["slow after_tool_call"], "who keeps the others waiting is known");
     }
-    assert_eq!(*calls.lock().unwrap(), ["quick"]);
+    assert_eq!(watching(), Vec::<String>::new(), "a call that is given up watches no more");
 }
 
 #[tokio::test]

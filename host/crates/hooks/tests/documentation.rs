@@ -2,6 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use hooks::catalogue::{CATALOGUE, Gate, HookRow};
+use hooks::context::{
+    AgentContext, GatewayContext, InstallContext, MessageContext, SessionContext, ToolContext, TranscriptContext,
+};
+use hooks::fields::{Field, Fields};
 use hooks::{FailurePolicy, Kind};
 
 fn row(row: &HookRow) -> String {
@@ -41,5 +45,41 @@ fn the_table_of_hooks_is_the_catalogue() {
     let expected: Vec<String> = CATALOGUE.iter().map(row).collect();
     if documented != expected {
         panic!("the table in docs/hooks.md should be:\n{}", expected.join("\n"));
+    }
+}
+
+/// Names of fields; what always stays is in bold.
+fn names(fields: &[Field]) -> String {
+    let name = |field: &Field| if field.always { format!("**`{}`**", field.name) } else { format!("`{}`", field.name) };
+    fields.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// The contexts by name.
+const CONTEXTS: [(&str, &[Field]); 7] = [
+    ("agent context", AgentContext::FIELDS),
+    ("tool context", ToolContext::FIELDS),
+    ("message context", MessageContext::FIELDS),
+    ("session context", SessionContext::FIELDS),
+    ("transcript context", TranscriptContext::FIELDS),
+    ("gateway context", GatewayContext::FIELDS),
+    ("install context", InstallContext::FIELDS),
+];
+
+/// The fields of an event, and the context that goes with it.
+fn fields(row: &HookRow) -> String {
+    let (event, context) = row.id.fields();
+    let (context, _) = CONTEXTS.into_iter().find(|(_, fields)| *fields == context).unwrap();
+    format!("- `{}`: {}; {context}", row.name, names(event))
+}
+
+#[test]
+fn the_list_of_fields_is_that_of_the_events() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/hooks.md")).unwrap();
+    let list = text.split_once("## Fields").unwrap().1;
+    let documented: Vec<&str> = list.lines().filter(|line| line.starts_with("- ")).collect();
+    let contexts = CONTEXTS.into_iter().map(|(name, fields)| format!("- {name}: {}", names(fields)));
+    let expected: Vec<String> = CATALOGUE.iter().map(fields).chain(contexts).collect();
+    if documented != expected {
+        panic!("the list of fields in docs/hooks.md should be:\n{}", expected.join("\n"));
     }
 }

@@ -19,6 +19,7 @@ wasmtime::component::bindgen!({
     exports: { default: async },
     imports: {
         // The only host functions of this version that wait.
+        "creel:plugin/tools-invoke": async,
         "creel:plugin/kv": async,
         "creel:plugin/session-extension": async,
     },

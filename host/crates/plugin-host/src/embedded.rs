@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn only_a_manifest_goes_into_a_component_only() {
         let refused = write(&component(), b"{}").unwrap_err().to_string();
-        assert!(refused.contains("missing field `id`"), "{refused}");
+        assert!(refused.contains("`id` is missing"), "{refused}");
         let module = wat::parse_str("(module)").unwrap();
         assert_eq!(write(&module, MANIFEST), Err(EmbeddedError::Component(InspectError::CoreModule)));
         assert_eq!(read(&module), Err(EmbeddedError::Component(InspectError::CoreModule)));

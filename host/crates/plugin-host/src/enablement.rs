@@ -1,5 +1,5 @@
 //! Whether a plugin runs: the decision ladder of plugin-hooks 9 as a pure function. The first rung that matches decides, and says why
-//! in a sentence.
+//! in a sentence. Rung 8, and what 7 and 9 say about channels, are for parts of the configuration that this host does not have.
 
 use std::fmt;
 
@@ -55,10 +55,6 @@ pub struct Subject<'a> {
     pub enabled_by_default: bool,
     /// `plugins.entries.<id>.enabled`.
     pub enabled: Option<bool>,
-    /// Whether a channel that it owns is configured.
-    pub channel_configured: bool,
-    /// Whether another part of the configuration needs it.
-    pub auto_enabled: bool,
 }
 
 /// The rung that decided.
@@ -78,9 +74,7 @@ pub enum Rung {
     NotAllowed,
     /// 7: selected by name.
     Selected,
-    /// 8: needed by another part of the configuration.
-    AutoEnabled,
-    /// 9: bundled, on by default or because of its channel.
+    /// 9: bundled, on by default.
     BundledOn,
     /// 9: bundled, and nobody asked for it.
     BundledOff,
@@ -106,8 +100,8 @@ impl Decision {
 
     /// Whether the plugin runs.
     pub fn is_on(&self) -> bool {
-        use Rung::{AutoEnabled, BundledOn, Open, Selected, SlotSelected};
-        matches!(self.rung, SlotSelected | Selected | AutoEnabled | BundledOn | Open)
+        use Rung::{BundledOn, Open, Selected, SlotSelected};
+        matches!(self.rung, SlotSelected | Selected | BundledOn | Open)
     }
 }
 
@@ -155,14 +149,8 @@ fn ladder(subject: &Subject<'_>, switches: &Switches) -> Decision {
     if subject.enabled == Some(true) {
         return Decision::new(Rung::Selected, format!("plugins.entries.{id}.enabled is true"));
     }
-    if origin == Bundled && subject.channel_configured {
-        return Decision::new(Rung::Selected, "its channel is configured");
-    }
     if origin != Bundled && allowed {
         return Decision::new(Rung::Selected, "plugins.allow names it");
-    }
-    if subject.auto_enabled {
-        return Decision::new(Rung::AutoEnabled, "another part of the configuration needs it");
     }
     match origin {
         Bundled if subject.enabled_by_default => Decision::new(Rung::BundledOn, "it is on by default"),
@@ -197,15 +185,7 @@ mod tests {
 
     /// A subject with the id `p`.
     fn plugin(origin: Origin) -> Subject<'static> {
-        Subject {
-            id: "p",
-            origin,
-            kinds: &[],
-            enabled_by_default: false,
-            enabled: None,
-            channel_configured: false,
-            auto_enabled: false,
-        }
+        Subject { id: "p", origin, kinds: &[], enabled_by_default: false, enabled: None }
     }
 
     fn on(subject: Subject<'static>) -> Subject<'static> {
@@ -237,7 +217,7 @@ mod tests {
     fn the_first_rung_that_matches_decides() {
         let none = Switches::default();
         let master_off = Switches { enabled: false, ..allow("p") };
-        let all_on = Subject { enabled_by_default: true, channel_configured: true, auto_enabled: true, ..on(plugin(Bundled)) };
+        let all_on = Subject { enabled_by_default: true, ..on(plugin(Bundled)) };
         let rows = [
             // 1 before all.
             (all_on, master_off, Rung::MasterSwitch),
@@ -250,12 +230,12 @@ mod tests {
             (off(plugin(Installed)), memory("p"), Rung::EntryOff),
             (off(plugin(Installed)), engine("p"), Rung::EntryOff),
             (off(plugin(Installed)), allow("p"), Rung::EntryOff),
-            (Subject { auto_enabled: true, ..off(plugin(Bundled)) }, none.clone(), Rung::EntryOff),
-            // 4: only three things bring a workspace plugin in; the memory slot and another part of the configuration do not.
+            (Subject { enabled_by_default: true, ..off(plugin(Bundled)) }, none.clone(), Rung::EntryOff),
+            // 4: only three things bring a workspace plugin in; the memory slot does not.
             (plugin(Workspace), none.clone(), Rung::WorkspaceUnasked),
             (plugin(Workspace), allow("q"), Rung::WorkspaceUnasked),
             (plugin(Workspace), memory("p"), Rung::WorkspaceUnasked),
-            (Subject { auto_enabled: true, enabled_by_default: true, ..plugin(Workspace) }, none.clone(), Rung::WorkspaceUnasked),
+            (Subject { enabled_by_default: true, ..plugin(Workspace) }, none.clone(), Rung::WorkspaceUnasked),
             (plugin(Workspace), allow("p"), Rung::Selected),
             (on(plugin(Workspace)), none.clone(), Rung::Selected),
             (plugin(Workspace), engine("p"), Rung::SlotSelected),
@@ -266,28 +246,21 @@ mod tests {
             (on(plugin(Installed)), allow("q"), Rung::NotAllowed),
             (on(plugin(Workspace)), allow("q"), Rung::NotAllowed),
             (all_on, allow("q"), Rung::NotAllowed),
-            // 7 before 8 to 10.
+            // 7 before 9 and 10.
             (all_on, none.clone(), Rung::Selected),
-            (Subject { channel_configured: true, ..plugin(Bundled) }, none.clone(), Rung::Selected),
             (plugin(Config), allow("p"), Rung::Selected),
-            (Subject { auto_enabled: true, ..on(plugin(Installed)) }, none.clone(), Rung::Selected),
-            // 8 before 9 and 10; being on the allow list does not select a bundled plugin.
-            (Subject { auto_enabled: true, ..plugin(Bundled) }, none.clone(), Rung::AutoEnabled),
-            (Subject { auto_enabled: true, ..plugin(Installed) }, none.clone(), Rung::AutoEnabled),
-            (Subject { auto_enabled: true, ..plugin(Bundled) }, allow("p"), Rung::AutoEnabled),
-            // 9.
+            // 9; being on the allow list does not select a bundled plugin.
             (Subject { enabled_by_default: true, ..plugin(Bundled) }, none.clone(), Rung::BundledOn),
             (plugin(Bundled), none.clone(), Rung::BundledOff),
             (plugin(Bundled), allow("p"), Rung::BundledOff),
             // 10.
             (plugin(Installed), none.clone(), Rung::Open),
-            (plugin(Config), none.clone(), Rung::Open),
-            (Subject { channel_configured: true, ..plugin(Installed) }, none, Rung::Open),
+            (plugin(Config), none, Rung::Open),
         ];
         for (index, (subject, switches, rung)) in rows.into_iter().enumerate() {
             let decision = decide(&subject, &switches);
             assert_eq!(decision.rung, rung, "row {index}: {subject:?} {switches:?}");
-            let on = matches!(rung, Rung::SlotSelected | Rung::Selected | Rung::AutoEnabled | Rung::BundledOn | Rung::Open);
+            let on = matches!(rung, Rung::SlotSelected | Rung::Selected | Rung::BundledOn | Rung::Open);
             assert_eq!(decision.is_on(), on, "row {index}");
         }
     }

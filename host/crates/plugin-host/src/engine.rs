@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::limits::{CORE_INSTANCES, MAX_MEMORY_BYTES, MEMORIES, TABLE_ELEMENTS, TABLES};
+use crate::limits::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_MEMORY_BYTES, MAX_TABLE_ELEMENTS, MAX_TABLES, size};
 use crate::ticker::{REVIVAL, Ticker, TickerError};
 
 /// Instances that may live at the same time, in all plugins and runs together, if nobody names a number: ten plugins in 25 runs.
@@ -25,11 +25,17 @@ const RESERVATION: u64 = 4 << 30;
 /// Memory of one guest where address space is scarce, in bytes.
 const SCARCE_MEMORY_BYTES: usize = 256 << 20;
 
-/// Native stack of guest code.
-const WASM_STACK: usize = 512 << 10;
+/// Native stack of guest code, in bytes, if nobody names a size: some thousand frames of compiled code.
+pub const DEFAULT_STACK_BYTES: usize = 512 << 10;
 
-/// Stack of one call: the guest's, and what the host functions that it calls need below it.
-const CALL_STACK: usize = 1 << 20;
+/// Largest native stack of guest code, in bytes; each live instance has room for one.
+pub const MAX_STACK_BYTES: usize = 8 << 20;
+
+/// Smallest native stack of guest code, in bytes.
+pub const MIN_STACK_BYTES: usize = 64 << 10;
+
+/// Stack that the host functions which a guest calls need below it, in bytes.
+const HOST_STACK: usize = 512 << 10;
 
 /// Of a memory that goes back to the pool, the part that is cleared by writing instead of by the kernel.
 const KEEP_RESIDENT: usize = 1 << 20;
@@ -44,11 +50,13 @@ pub struct EngineSettings {
     pub live_instances: u32,
     /// Time between two ticks.
     pub tick: Duration,
+    /// Native stack of guest code, in bytes.
+    pub stack_bytes: usize,
 }
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        Self { live_instances: DEFAULT_LIVE_INSTANCES, tick: DEFAULT_TICK }
+        Self { live_instances: DEFAULT_LIVE_INSTANCES, tick: DEFAULT_TICK, stack_bytes: DEFAULT_STACK_BYTES }
     }
 }
 
@@ -79,18 +87,31 @@ pub(crate) struct PluginEngine {
     engine: Engine,
     live: Arc<Semaphore>,
     live_limit: u32,
+    stack_bytes: usize,
+    reservation: u64,
 }
 
 impl PluginEngine {
     pub(crate) fn start(settings: EngineSettings) -> Result<Self, EngineError> {
         let live_limit = settings.live_instances.clamp(1, 10_000);
-        let engine = build(live_limit)?;
+        let stack_bytes = settings.stack_bytes.clamp(MIN_STACK_BYTES, MAX_STACK_BYTES);
+        let (engine, reservation) = build(live_limit, stack_bytes)?;
         let ticker = Ticker::start(engine.weak(), settings.tick.clamp(Duration::from_millis(1), Duration::from_millis(50)))?;
-        Ok(Self { ticker, engine, live: Arc::new(Semaphore::new(live_limit as usize)), live_limit })
+        Ok(Self { ticker, engine, live: Arc::new(Semaphore::new(live_limit as usize)), live_limit, stack_bytes, reservation })
     }
 
     pub(crate) fn wasmtime(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Native stack of guest code, in bytes.
+    pub(crate) fn stack_bytes(&self) -> usize {
+        self.stack_bytes
+    }
+
+    /// Address space of one memory slot, in bytes.
+    pub(crate) fn reservation(&self) -> u64 {
+        self.reservation
     }
 
     pub(crate) fn tick(&self) -> Duration {
@@ -129,6 +150,11 @@ impl PluginEngine {
         }
     }
 
+    /// Places in the pool that are taken.
+    pub(crate) fn live_instances(&self) -> u32 {
+        self.live_limit.saturating_sub(u32::try_from(self.live.available_permits()).unwrap_or(u32::MAX))
+    }
+
     /// Whether idle instances should be dropped rather than kept, so that they never fill the pool.
     pub(crate) fn is_crowded(&self) -> bool {
         self.live.available_permits() < (self.live_limit as usize).div_ceil(4)
@@ -137,10 +163,10 @@ impl PluginEngine {
 
 /// Tries the full reservation first. A host with little address space (a container with a limit on virtual memory) gets smaller
 /// slots, and is told.
-fn build(live: u32) -> Result<Engine, EngineError> {
-    let full = config(live, RESERVATION, MAX_MEMORY_BYTES);
+fn build(live: u32, stack: usize) -> Result<(Engine, u64), EngineError> {
+    let full = pooled(live, stack, RESERVATION, size(MAX_MEMORY_BYTES));
     let error = match Engine::new(&full) {
-        Ok(engine) => return Ok(engine),
+        Ok(engine) => return Ok((engine, RESERVATION)),
         Err(error) => error,
     };
     tracing::warn!(
@@ -148,10 +174,19 @@ fn build(live: u32) -> Result<Engine, EngineError> {
          (`ulimit -v`) to change that ({error:#})",
         SCARCE_MEMORY_BYTES >> 20
     );
-    Engine::new(&config(live, SCARCE_MEMORY_BYTES as u64, SCARCE_MEMORY_BYTES)).map_err(EngineError::Start)
+    let scarce = SCARCE_MEMORY_BYTES as u64;
+    let engine = Engine::new(&pooled(live, stack, scarce, SCARCE_MEMORY_BYTES)).map_err(EngineError::Start)?;
+    Ok((engine, scarce))
 }
 
-fn config(live: u32, reservation: u64, memory_bytes: usize) -> Config {
+fn pooled(live: u32, stack: usize, reservation: u64, memory_bytes: usize) -> Config {
+    let mut config = config(stack, reservation);
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(live, memory_bytes)));
+    config
+}
+
+/// What decides how code is compiled, the same for an engine that runs it and for one that only compiles.
+pub(crate) fn config(stack: usize, reservation: u64) -> Config {
     let mut config = Config::new();
     config
         .wasm_component_model(true)
@@ -164,33 +199,34 @@ fn config(live: u32, reservation: u64, memory_bytes: usize) -> Config {
         .wasm_relaxed_simd(false)
         .wasm_custom_page_sizes(false)
         .wasm_wide_arithmetic(false)
-        .max_wasm_stack(WASM_STACK)
-        .async_stack_size(CALL_STACK)
+        .max_wasm_stack(stack)
+        .async_stack_size(stack + HOST_STACK)
         .async_stack_zeroing(true)
         .memory_init_cow(true)
         .memory_reservation(reservation)
-        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(BACKTRACE_FRAMES))
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(live, memory_bytes)));
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(BACKTRACE_FRAMES));
     config
 }
 
 /// Sizes of the pool. Each live instance has a store of its own, so it needs one component, one stack, and as many core instances,
-/// memories and tables as components have on average; a component with more takes them from its neighbours.
+/// memories and tables as one may have: if there were fewer, plugins with many would keep others out. What is not touched is address
+/// space only.
 fn pool(live: u32, memory_bytes: usize) -> PoolingAllocationConfig {
-    let per_component = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+    let per_component = |limit: u64| u32::try_from(limit).unwrap_or(u32::MAX);
+    let total = |limit: u64| live.saturating_mul(per_component(limit));
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(live)
-        .total_core_instances(live.saturating_mul(8))
-        .total_memories(live.saturating_mul(2))
-        .total_tables(live.saturating_mul(4))
+        .total_core_instances(total(MAX_CORE_INSTANCES))
+        .total_memories(total(MAX_MEMORIES))
+        .total_tables(total(MAX_TABLES))
         .total_stacks(live)
-        .max_core_instances_per_component(per_component(CORE_INSTANCES))
-        .max_memories_per_component(per_component(MEMORIES))
-        .max_tables_per_component(per_component(TABLES))
-        .max_tables_per_module(per_component(TABLES))
-        .max_memories_per_module(per_component(MEMORIES))
+        .max_core_instances_per_component(per_component(MAX_CORE_INSTANCES))
+        .max_memories_per_component(per_component(MAX_MEMORIES))
+        .max_tables_per_component(per_component(MAX_TABLES))
+        .max_tables_per_module(per_component(MAX_TABLES))
+        .max_memories_per_module(per_component(MAX_MEMORIES))
         .max_memory_size(memory_bytes)
-        .table_elements(TABLE_ELEMENTS)
+        .table_elements(size(MAX_TABLE_ELEMENTS))
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(KEEP_RESIDENT)
         .pagemap_scan(Enabled::Auto);
@@ -228,6 +264,6 @@ mod tests {
 
     #[test]
     fn scarce_address_space_still_gives_an_engine() {
-        Engine::new(&config(16, SCARCE_MEMORY_BYTES as u64, SCARCE_MEMORY_BYTES)).unwrap();
+        Engine::new(&pooled(16, DEFAULT_STACK_BYTES, SCARCE_MEMORY_BYTES as u64, SCARCE_MEMORY_BYTES)).unwrap();
     }
 }

@@ -24,14 +24,19 @@ pub(crate) enum Phase {
     Call,
 }
 
-/// What went wrong in a guest; `refused` is what a limit kept from it before.
-pub(crate) fn of_guest(error: &Error, refused: Option<Refused>, phase: Phase) -> Fault {
+/// What went wrong in a guest; `refused` is what a limit kept from it before, `tail` the end of what it printed.
+pub(crate) fn of_guest(error: &Error, refused: Option<Refused>, tail: &str, phase: Phase) -> Fault {
     let (kind, text) = classify(error, refused);
-    let place = frames(error);
-    match phase {
+    let mut place = frames(error);
+    if !tail.is_empty() {
+        let _ = write!(place, "; it printed last: {tail}");
+    }
+    let fault = match phase {
         Phase::Start => Fault::new(kind, format!("while it was started: {text}{place}")),
         Phase::Call => Fault::new(kind, format!("{text}{place}")),
-    }
+    };
+    // The pool of the host is shared: that it is used up says nothing about this plugin.
+    if error.is::<PoolConcurrencyLimitError>() { fault.by_others() } else { fault }
 }
 
 fn classify(error: &Error, refused: Option<Refused>) -> (FaultKind, String) {
@@ -81,7 +86,11 @@ fn is_limit(text: &str) -> bool {
 }
 
 fn of_stop(stopped: Stopped) -> (FaultKind, String) {
-    (FaultKind::Timeout, stopped.to_string())
+    let kind = match stopped {
+        Stopped::Deadline(_) => FaultKind::Timeout,
+        Stopped::Cancelled => FaultKind::Cancelled,
+    };
+    (kind, stopped.to_string())
 }
 
 /// Names of the innermost functions, if the component has names.
@@ -105,7 +114,8 @@ impl From<Stopped> for Fault {
 impl From<Saturated> for Fault {
     fn from(saturated: Saturated) -> Self {
         let kind = if saturated == Saturated::NoClock { FaultKind::Host } else { FaultKind::Limit };
-        Self::new(kind, saturated.to_string())
+        // The places of the host are shared: that they are taken says nothing about this plugin.
+        Self::new(kind, saturated.to_string()).by_others()
     }
 }
 

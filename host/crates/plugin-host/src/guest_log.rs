@@ -1,7 +1,8 @@
 //! What a guest writes to the log: records of the `log` import and lines of its standard output and error. All of it is untrusted:
-//! one line each, bounded, control characters escaped, and a budget for each call; what is above is dropped, counted, and told in one
-//! line.
+//! one line each, bounded, control characters escaped, a budget for each call and one for the plugin; what is above is dropped, counted,
+//! and told in one line.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::{PluginId, SessionKey};
@@ -9,7 +10,8 @@ use hooks::fault::one_line;
 use parking_lot::Mutex;
 use tracing::Level;
 
-use crate::limits::LOG_RECORDS;
+use crate::limits::{Limits, size};
+use crate::log_rate::{Dropped, LogRate};
 
 /// Longest record in bytes.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 1024;
@@ -33,7 +35,8 @@ pub(crate) enum Stream {
 /// The log of one instance.
 pub(crate) struct GuestLog {
     plugin: PluginId,
-    bytes_per_call: usize,
+    limits: Limits,
+    rate: Arc<LogRate>,
     /// Whether the call wrote anything; most calls do not, and end without a lock.
     used: AtomicBool,
     call: Mutex<CallLog>,
@@ -45,25 +48,26 @@ struct CallLog {
     session: Option<SessionKey>,
     records_left: usize,
     bytes_left: usize,
-    dropped_records: u64,
-    dropped_bytes: u64,
+    dropped: Dropped,
     out: Vec<u8>,
     err: Vec<u8>,
+    /// The end of what it printed.
+    tail: Vec<u8>,
 }
 
 impl GuestLog {
-    pub(crate) fn new(plugin: PluginId, bytes_per_call: usize) -> Self {
+    pub(crate) fn new(plugin: PluginId, limits: Limits, rate: Arc<LogRate>) -> Self {
         let call = CallLog {
             surface: "",
             session: None,
             records_left: 0,
             bytes_left: 0,
-            dropped_records: 0,
-            dropped_bytes: 0,
+            dropped: Dropped::default(),
             out: Vec::new(),
             err: Vec::new(),
+            tail: Vec::new(),
         };
-        Self { plugin, bytes_per_call, used: AtomicBool::new(false), call: Mutex::new(call) }
+        Self { plugin, limits, rate, used: AtomicBool::new(false), call: Mutex::new(call) }
     }
 
     /// Starts the budget of a call; `surface` is the hook, or the tool function.
@@ -74,8 +78,9 @@ impl GuestLog {
         if call.session.as_ref() != session {
             call.session = session.cloned();
         }
-        call.records_left = LOG_RECORDS;
-        call.bytes_left = self.bytes_per_call;
+        call.records_left = size(self.limits.log_records_per_call);
+        call.bytes_left = size(self.limits.log_bytes_per_call);
+        call.tail.clear();
     }
 
     /// Ends a call: writes lines that have no end yet, and says what was dropped.
@@ -90,17 +95,25 @@ impl GuestLog {
                 self.line(&mut call, stream, &line);
             }
         }
-        if call.dropped_records > 0 || call.dropped_bytes > 0 {
+        let dropped = std::mem::take(&mut call.dropped);
+        if dropped == Dropped::default() {
+            return;
+        }
+        if let Some(Dropped { records, bytes }) = self.rate.dropped(dropped) {
             tracing::warn!(
                 target: "plugin",
                 plugin = %self.plugin,
                 hook = call.surface,
-                "the plugin wrote more to the log than one call may: {} records, {} bytes were dropped",
-                call.dropped_records,
-                call.dropped_bytes
+                "the plugin wrote more to the log than it may: {records} records, {bytes} bytes were dropped \
+                 (limits.logRecordsPerCall, logBytesPerCall, logBytesPerMinute)"
             );
         }
-        (call.dropped_records, call.dropped_bytes) = (0, 0);
+    }
+
+    /// The end of what the call printed, in one line; empty: nothing.
+    pub(crate) fn tail(&self) -> String {
+        let call = self.call.lock();
+        one_line(String::from_utf8_lossy(&call.tail).trim(), size(self.limits.output_tail_bytes))
     }
 
     /// Takes one record of the `log` import.
@@ -108,7 +121,7 @@ impl GuestLog {
         self.used.store(true, Ordering::Relaxed);
         let size = message.len() + fields.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
         let mut call = self.call.lock();
-        if !call.spend(size) {
+        if !self.spend(&mut call, size) {
             return;
         }
         let message = one_line(message, MAX_MESSAGE_BYTES);
@@ -119,6 +132,7 @@ impl GuestLog {
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) {
         self.used.store(true, Ordering::Relaxed);
         let mut call = self.call.lock();
+        call.keep_tail(bytes, size(self.limits.output_tail_bytes));
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             call.append(stream, &rest[..end]);
@@ -133,7 +147,7 @@ impl GuestLog {
     }
 
     fn line(&self, call: &mut CallLog, stream: Stream, line: &[u8]) {
-        if !call.spend(line.len()) {
+        if !self.spend(call, line.len()) {
             return;
         }
         let text = one_line(&String::from_utf8_lossy(line), MAX_MESSAGE_BYTES);
@@ -141,8 +155,23 @@ impl GuestLog {
         self.emit(call, level, &text, "");
     }
 
+    /// Takes one record of `size` bytes from both budgets, or counts it as dropped.
+    fn spend(&self, call: &mut CallLog, size: usize) -> bool {
+        // A record above its own maximum is cut, so it costs no more than that.
+        let cost = size.min(MAX_MESSAGE_BYTES + MAX_FIELDS * (MAX_FIELD_NAME_BYTES + MAX_FIELD_VALUE_BYTES));
+        if call.records_left == 0 || call.bytes_left < cost || !self.rate.spend(cost) {
+            call.dropped.records += 1;
+            call.dropped.bytes += size as u64;
+            return false;
+        }
+        call.records_left -= 1;
+        call.bytes_left -= cost;
+        true
+    }
+
     fn emit(&self, call: &CallLog, level: Level, message: &str, fields: &str) {
-        let session = call.session.as_ref().map_or("", SessionKey::as_str);
+        let session = call.session.as_ref().map(SessionKey::as_str);
+        let fields = (!fields.is_empty()).then_some(fields);
         macro_rules! event {
             ($level:expr) => {
                 tracing::event!(target: "plugin", $level, plugin = %self.plugin, hook = call.surface, session, fields, "{message}")
@@ -159,18 +188,12 @@ impl GuestLog {
 }
 
 impl CallLog {
-    /// Takes one record of `size` bytes from the budget, or counts it as dropped.
-    fn spend(&mut self, size: usize) -> bool {
-        // A record above its own maximum is cut, so it costs no more than that.
-        let cost = size.min(MAX_MESSAGE_BYTES + MAX_FIELDS * (MAX_FIELD_NAME_BYTES + MAX_FIELD_VALUE_BYTES));
-        if self.records_left == 0 || self.bytes_left < cost {
-            self.dropped_records += 1;
-            self.dropped_bytes += size as u64;
-            return false;
-        }
-        self.records_left -= 1;
-        self.bytes_left -= cost;
-        true
+    /// Keeps the last `most` bytes of what is printed.
+    fn keep_tail(&mut self, bytes: &[u8], most: usize) {
+        let bytes = &bytes[bytes.len().saturating_sub(most)..];
+        let excess = (self.tail.len() + bytes.len()).saturating_sub(most);
+        self.tail.drain(..excess);
+        self.tail.extend_from_slice(bytes);
     }
 
     fn buffer(&mut self, stream: Stream) -> &mut Vec<u8> {
@@ -186,7 +209,7 @@ impl CallLog {
         let room = MAX_MESSAGE_BYTES.saturating_sub(buffer.len());
         let kept = bytes.len().min(room);
         buffer.extend_from_slice(&bytes[..kept]);
-        self.dropped_bytes += (bytes.len() - kept) as u64;
+        self.dropped.bytes += (bytes.len() - kept) as u64;
     }
 }
 
@@ -209,8 +232,9 @@ mod tests {
     use super::*;
     use crate::test_support::Captured;
 
-    fn log(bytes: usize) -> GuestLog {
-        let log = GuestLog::new(PluginId::new("p"), bytes);
+    fn log(bytes: u64) -> GuestLog {
+        let limits = Limits { log_bytes_per_call: bytes, ..Limits::default() };
+        let log = GuestLog::new(PluginId::new("p"), limits, Arc::new(LogRate::new(1 << 20)));
         log.begin("agent_end", None);
         log
     }
@@ -228,13 +252,13 @@ mod tests {
     #[test]
     fn a_flood_is_counted_and_told_in_one_line() {
         let captured = Captured::during(|| {
-            let log = log(usize::MAX);
+            let log = log(u64::MAX);
             for _ in 0..10_000 {
                 log.print(Stream::Out, b"spam\n");
             }
             log.finish();
         });
-        assert_eq!(captured.lines().count(), LOG_RECORDS + 1);
+        assert_eq!(captured.lines().count(), 64 + 1);
         assert!(captured.contains("9936 records, 39744 bytes were dropped"), "{captured}");
     }
 
@@ -251,7 +275,7 @@ mod tests {
     #[test]
     fn a_line_without_end_is_cut_and_written_at_the_end_of_the_call() {
         let captured = Captured::during(|| {
-            let log = log(usize::MAX);
+            let log = log(u64::MAX);
             for _ in 0..100 {
                 log.print(Stream::Err, &[b'a'; 4096]);
             }
@@ -263,5 +287,32 @@ mod tests {
         assert!(captured.contains("WARN plugin: half"), "{captured}");
         assert!(captured.lines().all(|line| line.len() < 1300), "{captured}");
         assert!(captured.contains(&format!("{} bytes were dropped", 100 * 4096 - MAX_MESSAGE_BYTES)), "{captured}");
+    }
+
+    #[test]
+    fn calls_of_one_plugin_share_a_budget() {
+        let captured = Captured::during(|| {
+            let rate = Arc::new(LogRate::new(200));
+            for _ in 0..3 {
+                let log = GuestLog::new(PluginId::new("p"), Limits::default(), Arc::clone(&rate));
+                log.begin("agent_end", None);
+                log.record(Level::INFO, "some text", &[]);
+                log.finish();
+            }
+        });
+        assert_eq!(captured.matches("some text").count(), 2, "{captured}");
+        assert!(captured.contains("1 records, 9 bytes were dropped"), "{captured}");
+    }
+
+    #[test]
+    fn the_end_of_what_was_printed_is_kept() {
+        let limits = Limits { output_tail_bytes: 12, ..Limits::default() };
+        let log = GuestLog::new(PluginId::new("p"), limits, Arc::new(LogRate::new(1 << 20)));
+        log.begin("agent_end", None);
+        log.print(Stream::Out, b"a long line of text\n");
+        log.print(Stream::Err, b"panic: no");
+        assert_eq!(log.tail(), "xt panic: no");
+        log.begin("agent_end", None);
+        assert_eq!(log.tail(), "");
     }
 }

@@ -55,7 +55,6 @@ impl<E: Export> HookHandler<E> {
     ) -> Result<Option<Box<E::Answer>>, Fault> {
         let facts = facts(E::ID, invocation);
         let work = pin!(async {
-            let _turn = self.plugin.turn(facts.deadline).await?;
             let mut live = self.plugin.take(&facts).await?;
             let answer = self.ask(&mut live, invocation.handler, event, context).await?;
             self.plugin.give_back(facts.run, live);
@@ -85,7 +84,7 @@ fn facts<'a>(hook: HookId, invocation: &HookInvocation<'a>) -> CallFacts<'a> {
     let facts = CallFacts {
         run: invocation.run,
         session: invocation.session_key,
-        depth: u32::try_from(invocation.chain.len()).unwrap_or(u32::MAX),
+        chain: invocation.chain,
         trace: invocation.trace,
         ..CallFacts::until(hook.name(), invocation.deadline, invocation.budget)
     };

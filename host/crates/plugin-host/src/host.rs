@@ -10,17 +10,22 @@ use domain::PluginId;
 use domain::tool::Tool;
 use hooks::access::Diagnostic;
 use hooks::budget::Ceilings;
-use hooks::{HookId, Registration, Registry, RegistryBuilder};
+use hooks::{Circuits, DispatchBudgets, HookId, Registration, Registry, RegistryBuilder};
 
+use crate::capability::files::{self, DataDirectory};
+use crate::capability::http;
+use crate::compile::Compiler;
 use crate::engine::{EngineError, EngineSettings, PluginEngine};
 use crate::error::StartError;
 use crate::handler;
-use crate::instance::Plugin;
+use crate::instance::{self, Plugin};
 use crate::loader::{LoadProgress, Loader};
+use crate::log_rate::LogRate;
 use crate::manifest::HandlerEntry;
 use crate::ready::ReadyPlugin;
 use crate::state::{PluginFacts, Ports};
 use crate::tool::{self, Declared};
+use crate::usage::Meter;
 
 /// How plugins are run.
 #[derive(Clone, Default)]
@@ -29,8 +34,16 @@ pub struct HostSettings {
     pub engine: EngineSettings,
     /// Private directory for compiled code. Absent: plugins are compiled at every start.
     pub cache_directory: Option<PathBuf>,
+    /// Directory with one directory for each plugin that is granted files. Absent: nobody has files.
+    pub data_directory: Option<PathBuf>,
+    /// Where components are compiled.
+    pub compiler: Compiler,
     /// Protection against handlers without a budget.
     pub ceilings: Ceilings,
+    /// What whole dispatches may take.
+    pub dispatch_budgets: DispatchBudgets,
+    /// Leaves plugins alone for a while that fail again and again. Absent: a fault has no consequences for later calls.
+    pub circuits: Option<Circuits>,
     /// Names that plugin tools may not have: those of the built-in tools.
     pub reserved_tools: BTreeSet<String>,
     /// Hears of slow steps.
@@ -64,6 +77,8 @@ pub struct LoadedPlugins {
     pub reports: Vec<StartReport>,
     /// What operators should know: refused registrations, tools that were left out. One sentence each.
     pub diagnostics: Vec<Diagnostic>,
+    /// Tells what the plugins hold, at any time.
+    pub meter: Meter,
 }
 
 impl LoadedPlugins {
@@ -88,12 +103,18 @@ impl PluginHost {
         ports: &Ports,
     ) -> Result<LoadedPlugins, EngineError> {
         let engine = Arc::new(PluginEngine::start(settings.engine)?);
-        let loader = Loader::new(&engine, settings.cache_directory.as_deref(), settings.progress);
+        let loader = Loader::new(&engine, settings.cache_directory.as_deref(), settings.compiler, settings.progress);
+        let registry = RegistryBuilder::new(settings.ceilings).with_dispatch_budgets(settings.dispatch_budgets);
         let mut starting = Starting {
-            registry: RegistryBuilder::new(settings.ceilings),
+            registry: match settings.circuits {
+                Some(circuits) => registry.with_circuits(circuits),
+                None => registry,
+            },
             names: settings.reserved_tools,
             tools: Vec::new(),
             diagnostics: Vec::new(),
+            meter: Meter::new(&engine),
+            data_directory: settings.data_directory,
             engine,
             loader,
             ports: ports.clone(),
@@ -104,7 +125,7 @@ impl PluginHost {
         }
         let (registry, mut diagnostics) = starting.registry.build();
         diagnostics.extend(starting.diagnostics);
-        Ok(LoadedPlugins { registry, tools: starting.tools, reports, diagnostics })
+        Ok(LoadedPlugins { registry, tools: starting.tools, reports, diagnostics, meter: starting.meter })
     }
 }
 
@@ -112,12 +133,14 @@ impl PluginHost {
 struct Starting {
     engine: Arc<PluginEngine>,
     loader: Loader,
+    data_directory: Option<PathBuf>,
     ports: Ports,
     registry: RegistryBuilder,
     tools: Vec<Arc<dyn Tool>>,
     /// Names of tools that are taken.
     names: BTreeSet<String>,
     diagnostics: Vec<Diagnostic>,
+    meter: Meter,
 }
 
 impl Starting {
@@ -145,17 +168,26 @@ impl Starting {
     /// Starts a plugin; gives the names of its tools.
     async fn add(&mut self, ready: ReadyPlugin) -> Result<Vec<String>, StartError> {
         let loaded = self.loader.load(&ready).await?;
+        let egress = http::egress(&ready.id, ready.grants.http.as_ref(), &self.ports.network);
+        let files = self.data_directory.as_ref().zip(ready.grants.fs);
+        let files = files.map(|(below, grant)| DataDirectory::new(files::directory(below, &ready.id), grant));
         let facts = PluginFacts {
+            egress,
+            files,
+            told_slot: instance::next_slot(),
             id: ready.id,
             config: ready.config,
             grants: ready.grants,
             limits: ready.limits,
             ports: self.ports.clone(),
+            memory: Arc::default(),
+            log_rate: Arc::new(LogRate::new(ready.limits.log_bytes_per_minute)),
         };
         let plugin = Plugin::new(Arc::new(facts), Arc::clone(&self.engine), loaded.pre, ready.lifetime);
         let registrations = registrations(&plugin, ready.handlers)?;
         let declared = Declared { tools: ready.tools, optional: ready.optional_tools, per_run: ready.tools_per_run };
         let tools = if loaded.has_tools { self.add_tools(&plugin, &declared).await } else { Vec::new() };
+        self.meter.add(&plugin);
         self.registry.add_plugin(&plugin.facts.id, &ready.access, registrations);
         Ok(tools)
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::ports::RunScope;
 use futures_util::FutureExt;
 use hooks::{Fault, FaultKind};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{Store, StoreContextMut, UpdateDeadline};
@@ -17,9 +17,10 @@ use crate::engine::PluginEngine;
 use crate::export::Guests;
 use crate::fault::{Phase, of_guest, of_panic};
 use crate::guest_log::GuestLog;
-use crate::limits::HANDLES;
+use crate::limits::size;
 use crate::manifest::Lifetime;
 use crate::state::{CallFacts, PluginFacts, State, Stopped, stopped};
+use crate::usage::PluginUsage;
 
 /// A plugin that can be called.
 pub(crate) struct Plugin {
@@ -27,8 +28,8 @@ pub(crate) struct Plugin {
     engine: Arc<PluginEngine>,
     pre: InstancePre<State>,
     lifetime: Lifetime,
-    /// Calls that may run at the same time.
-    calls: Semaphore,
+    /// Instances that may still be made.
+    instances: Arc<Semaphore>,
     /// Where a run keeps the instances of this plugin.
     slot: u64,
 }
@@ -41,6 +42,7 @@ pub(crate) struct Live {
     // The log is finished, and the place given back, after the store is gone.
     _log: LogEnd,
     _place: OwnedSemaphorePermit,
+    _instance: OwnedSemaphorePermit,
 }
 
 /// Writes what a call left in the log, on every way in which it ends.
@@ -52,6 +54,12 @@ impl Drop for LogEnd {
     }
 }
 
+/// A place in every run that nobody else uses.
+pub(crate) fn next_slot() -> u64 {
+    static NEXT_SLOT: AtomicU64 = AtomicU64::new(0);
+    NEXT_SLOT.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Plugin {
     pub(crate) fn new(
         facts: Arc<PluginFacts>,
@@ -59,29 +67,28 @@ impl Plugin {
         pre: InstancePre<State>,
         lifetime: Lifetime,
     ) -> Arc<Self> {
-        static NEXT_SLOT: AtomicU64 = AtomicU64::new(0);
-        let calls = Semaphore::new(facts.limits.max_instances);
-        let slot = NEXT_SLOT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { facts, engine, pre, lifetime, calls, slot })
+        let instances = Arc::new(Semaphore::new(size(facts.limits.max_instances)));
+        let slot = next_slot();
+        Arc::new(Self { facts, engine, pre, lifetime, instances, slot })
     }
 
     pub(crate) fn pre(&self) -> &InstancePre<State> {
         &self.pre
     }
 
-    /// A turn to call the plugin, waited for until `deadline`.
-    pub(crate) async fn turn(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, Fault> {
-        if let Ok(turn) = self.calls.try_acquire() {
-            return Ok(turn);
+    /// Leave to make one more instance, waited for until `deadline`.
+    async fn leave(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, Fault> {
+        let instances = Arc::clone(&self.instances);
+        if let Ok(leave) = Arc::clone(&instances).try_acquire_owned() {
+            return Ok(leave);
         }
-        let busy = || {
-            let text = format!(
-                "all {} calls that may run at the same time are busy (limits.maxInstances)",
-                self.facts.limits.max_instances
-            );
-            Fault::new(FaultKind::Limit, text)
-        };
-        tokio::time::timeout_at(deadline, self.calls.acquire()).await.map_err(|_| busy())?.map_err(|_| busy())
+        match tokio::time::timeout_at(deadline, instances.acquire_owned()).await {
+            Ok(Ok(leave)) => Ok(leave),
+            _ => {
+                let limit = self.facts.limits.max_instances;
+                Err(Fault::new(FaultKind::Limit, format!("all its {limit} instances are busy (limits.maxInstances)")))
+            }
+        }
     }
 
     /// An instance that serves a call: the run's, if it has a free one, else a new one.
@@ -98,12 +105,25 @@ impl Plugin {
         Box::pin(self.start(facts)).await
     }
 
-    /// Gives an instance back after a clean return. Guest memory is a cache: when the pool fills up, idle instances go first.
+    /// Gives an instance back after a clean return. Guest memory is a cache: when the pool fills up, or the plugin nears its limit, idle
+    /// instances go first, so that calls of other runs never wait for runs that rest.
     pub(crate) fn give_back(&self, run: Option<&RunScope>, live: Box<Live>) {
         live.store.data().log.finish();
-        if let Some(run) = self.keeper(run).filter(|_| !self.engine.is_crowded()) {
+        if let Some(run) = self.keeper(run).filter(|_| !self.engine.is_crowded() && !self.is_crowded()) {
             run.keep(self.slot, live);
         }
+    }
+
+    /// What it holds right now.
+    pub(crate) fn usage(&self) -> PluginUsage {
+        let free = u64::try_from(self.instances.available_permits()).unwrap_or(u64::MAX);
+        let instances = u32::try_from(self.facts.limits.max_instances.saturating_sub(free)).unwrap_or(u32::MAX);
+        PluginUsage { plugin: self.facts.id.clone(), instances, memory_bytes: self.facts.memory.bytes() }
+    }
+
+    /// Whether its idle instances should be dropped rather than kept.
+    fn is_crowded(&self) -> bool {
+        self.instances.available_permits() < size(self.facts.limits.max_instances).div_ceil(4)
     }
 
     /// Outside a run, and for plugins that want it so, no instance is kept.
@@ -112,21 +132,24 @@ impl Plugin {
     }
 
     async fn start(&self, facts: &CallFacts<'_>) -> Result<Box<Live>, Fault> {
+        let leave = self.leave(facts.deadline).await?;
         let place = self.engine.place(facts.deadline).await?;
         let state = State::new(Arc::clone(&self.facts), facts);
         let log = LogEnd(Arc::clone(&state.log));
         let mut store = Store::new(self.engine.wasmtime(), state);
         store.limiter(|state| &mut state.limiter);
-        store.set_hostcall_fuel(self.facts.limits.output_bytes);
-        store.set_max_component_handles(HANDLES);
+        store.set_hostcall_fuel(size(self.facts.limits.output_bytes));
+        store.set_max_component_handles(size(self.facts.limits.handles));
         store.epoch_deadline_callback(at_tick);
         // Before instantiation: start functions are guest code.
         store.set_epoch_deadline(1);
         match self.pre.instantiate_async(&mut store).await {
-            Ok(instance) => Ok(Box::new(Live { store, instance, guests: Guests::default(), _log: log, _place: place })),
+            Ok(instance) => {
+                Ok(Box::new(Live { store, instance, guests: Guests::default(), _log: log, _place: place, _instance: leave }))
+            }
             Err(error) => {
                 let refused = store.data_mut().limiter.take_refusal();
-                Err(of_guest(&error, refused, Phase::Start))
+                Err(of_guest(&error, refused, &store.data().log.tail(), Phase::Start))
             }
         }
     }
@@ -136,7 +159,7 @@ impl Live {
     /// A fault of the guest during a call, told with what its limits kept from it.
     pub(crate) fn fault(&mut self, error: &wasmtime::Error) -> Fault {
         let refused = self.store.data_mut().limiter.take_refusal();
-        of_guest(error, refused, Phase::Call)
+        of_guest(error, refused, &self.store.data().log.tail(), Phase::Call)
     }
 }
 

@@ -7,6 +7,7 @@
 //! - one deadline covers everything that a call does, and an instance that did not return cleanly is never used again;
 //! - what a guest says (answers, errors, log lines, names) is checked, bounded and never trusted.
 
+pub mod compile;
 pub mod discovery;
 pub mod embedded;
 pub mod enablement;
@@ -33,15 +34,21 @@ mod instance;
 mod limiter;
 mod linker;
 mod loader;
+mod log_rate;
 mod ready;
+mod seeded;
 mod state;
 #[cfg(test)]
 mod test_support;
 mod ticker;
+mod told;
 mod tool;
+mod usage;
 
-pub use cache::{CacheError, ComponentDigest};
-pub use engine::{DEFAULT_LIVE_INSTANCES, DEFAULT_TICK, EngineError, EngineSettings};
+pub use cache::{CacheError, ComponentDigest, forget_component};
+pub use engine::{
+    DEFAULT_LIVE_INSTANCES, DEFAULT_STACK_BYTES, DEFAULT_TICK, EngineError, EngineSettings, MAX_STACK_BYTES, MIN_STACK_BYTES,
+};
 pub use error::StartError;
 pub use export::Misfit;
 pub use host::{HostSettings, LoadedPlugins, PluginHost, StartReport};
@@ -49,3 +56,4 @@ pub use loader::{LoadProgress, LoadStep};
 pub use ready::ReadyPlugin;
 pub use state::Ports;
 pub use ticker::TickerError;
+pub use usage::{Meter, PluginUsage, Usage};

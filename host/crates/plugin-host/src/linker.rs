@@ -6,14 +6,18 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
+use wasmtime_wasi::p2::bindings::filesystem;
 
 use crate::bindings::creel::plugin as wit;
 use crate::capability::config::Config;
+use crate::capability::files::Files;
 use crate::capability::invocation::Invocation;
 use crate::capability::kv::Kv;
 use crate::capability::log::Log;
+use crate::capability::secrets::SecretsOf;
 use crate::capability::session_extension::SessionExtension;
 use crate::capability::tool_progress::ToolProgress;
+use crate::capability::tools_invoke::ToolsInvoke;
 use crate::capability::unavailable::Unavailable;
 use crate::grant::Grants;
 use crate::state::State;
@@ -22,7 +26,9 @@ use crate::state::State;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct GrantSet {
     kv: bool,
+    secrets: bool,
     session_extension: bool,
+    tools_invoke: bool,
 }
 
 /// Linkers made so far.
@@ -38,7 +44,12 @@ impl Linkers {
 
     /// The linker for a set of grants.
     pub(crate) fn for_grants(&self, grants: &Grants) -> wasmtime::Result<Arc<Linker<State>>> {
-        let set = GrantSet { kv: grants.kv.is_some(), session_extension: grants.session_extension.is_some() };
+        let set = GrantSet {
+            kv: grants.kv.is_some(),
+            secrets: grants.secrets.is_some(),
+            session_extension: grants.session_extension.is_some(),
+            tools_invoke: grants.tools_invoke.is_some(),
+        };
         let mut made = self.made.lock();
         if let Some((_, linker)) = made.iter().find(|(of, _)| *of == set) {
             return Ok(Arc::clone(linker));
@@ -52,6 +63,13 @@ impl Linkers {
 fn link(engine: &Engine, set: GrantSet) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    // Instead of those of wasmtime, which know no quota.
+    linker.allow_shadowing(true);
+    filesystem::types::add_to_linker::<State, Files>(&mut linker, State::files)?;
+    filesystem::preopens::add_to_linker::<State, Files>(&mut linker, State::files)?;
+    linker.allow_shadowing(false);
+    // Refuses each request that is not granted.
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wit::types::add_to_linker::<State, Unavailable>(&mut linker, State::unavailable)?;
     wit::log::add_to_linker::<State, Log>(&mut linker, State::log)?;
     wit::config::add_to_linker::<State, Config>(&mut linker, State::config)?;
@@ -62,8 +80,14 @@ fn link(engine: &Engine, set: GrantSet) -> wasmtime::Result<Linker<State>> {
     if set.kv {
         wit::kv::add_to_linker::<State, Kv>(&mut linker, State::kv)?;
     }
+    if set.secrets {
+        wit::secrets::add_to_linker::<State, SecretsOf>(&mut linker, State::secrets)?;
+    }
     if set.session_extension {
         wit::session_extension::add_to_linker::<State, SessionExtension>(&mut linker, State::session_extension)?;
+    }
+    if set.tools_invoke {
+        wit::tools_invoke::add_to_linker::<State, ToolsInvoke>(&mut linker, State::tools_invoke)?;
     }
     Ok(linker)
 }

@@ -1,24 +1,30 @@
 //! What a store holds: the facts of the plugin, those of the call that it serves right now, and the contexts of the capabilities. The
 //! call is set before guest code runs and replaced before the next one; nothing of one call is left for the next.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use domain::cancel::Cancel;
-use domain::ports::{PluginKv, RunScope, SessionExtensions};
+use domain::ports::{PluginKv, RunScope, RunServices, SessionExtensions};
 use domain::tool::ToolResult;
 use domain::{PluginId, SessionKey};
+use egress::{Egress, Network};
 use hooks::handler::TraceContext;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use crate::capability::files::{DataDirectory, FilesState};
+use crate::capability::http::HttpState;
+use crate::capability::secrets::SecretsState;
 use crate::capability::wasi;
 use crate::grant::Grants;
 use crate::guest_log::GuestLog;
-use crate::limiter::Limiter;
-use crate::limits::{HANDLES, Limits};
+use crate::limiter::{Limiter, TotalMemory};
+use crate::limits::{Limits, size};
+use crate::log_rate::LogRate;
+use crate::told::Told;
 
 /// How long a guest may go on after its run was asked to stop, so that one that asks `is-cancelled` can leave by itself.
 pub(crate) const CANCEL_GRACE: Duration = Duration::from_millis(100);
@@ -30,6 +36,8 @@ pub struct Ports {
     pub kv: Arc<dyn PluginKv>,
     /// Values inside sessions.
     pub session_extensions: Arc<dyn SessionExtensions>,
+    /// What HTTP requests go through.
+    pub network: Network,
 }
 
 /// What all instances of a plugin share.
@@ -40,6 +48,14 @@ pub(crate) struct PluginFacts {
     pub(crate) grants: Grants,
     pub(crate) limits: Limits,
     pub(crate) ports: Ports,
+    pub(crate) memory: Arc<TotalMemory>,
+    pub(crate) log_rate: Arc<LogRate>,
+    /// The way out; none: HTTP is not granted.
+    pub(crate) egress: Option<Egress>,
+    /// Its files; none: they are not granted.
+    pub(crate) files: Option<DataDirectory>,
+    /// Where a run keeps what it was told of this plugin.
+    pub(crate) told_slot: u64,
 }
 
 /// Why a call was stopped by the host. Travels through wasmtime as an error.
@@ -64,8 +80,8 @@ pub(crate) struct CallFacts<'a> {
     pub(crate) run: Option<&'a RunScope>,
     /// The session that it belongs to.
     pub(crate) session: Option<&'a SessionKey>,
-    /// Plugin calls around it.
-    pub(crate) depth: u32,
+    /// Plugins whose calls are around it, outermost first.
+    pub(crate) chain: &'a [PluginId],
     /// Its trace.
     pub(crate) trace: Option<&'a TraceContext>,
     /// Absent: the call cannot be cancelled, only its deadline counts.
@@ -75,7 +91,7 @@ pub(crate) struct CallFacts<'a> {
 impl<'a> CallFacts<'a> {
     /// A call with a deadline and nothing around it.
     pub(crate) fn until(surface: &'static str, deadline: Instant, budget: Duration) -> Self {
-        Self { surface, deadline, budget, run: None, session: None, depth: 0, trace: None, cancel: None }
+        Self { surface, deadline, budget, run: None, session: None, chain: &[], trace: None, cancel: None }
     }
 
     /// Makes the call end soon after `cancel` is asked for. A call that starts after that was made because of it (a watcher hears
@@ -87,12 +103,16 @@ impl<'a> CallFacts<'a> {
 
 /// The call that an instance serves.
 pub(crate) struct Call {
+    /// What is called.
+    pub(crate) surface: &'static str,
     /// When the host stops waiting.
     pub(crate) deadline: Instant,
     /// The session that it belongs to.
     pub(crate) session: Option<SessionKey>,
-    /// Plugin calls around it.
-    pub(crate) depth: u32,
+    /// Plugins whose calls are around it, outermost first.
+    pub(crate) chain: Vec<PluginId>,
+    /// What its run does for plugins. None: it belongs to no run. Not kept alive by this: the run keeps the instance.
+    pub(crate) services: Option<Weak<dyn RunServices>>,
     /// Its trace.
     pub(crate) trace: Option<TraceContext>,
     /// Takes partial results; only while a tool runs.
@@ -106,9 +126,11 @@ pub(crate) struct Call {
 impl Call {
     fn new(facts: &CallFacts<'_>) -> Self {
         Self {
+            surface: facts.surface,
             deadline: facts.deadline,
             session: facts.session.cloned(),
-            depth: facts.depth,
+            chain: facts.chain.to_vec(),
+            services: facts.run.and_then(RunScope::services).cloned(),
             trace: facts.trace.cloned(),
             progress: None,
             budget: facts.budget,
@@ -166,20 +188,36 @@ pub(crate) struct State {
     pub(crate) plugin: Arc<PluginFacts>,
     pub(crate) call: Call,
     pub(crate) log: Arc<GuestLog>,
+    pub(crate) http: HttpState,
+    pub(crate) secrets: SecretsState,
+    pub(crate) files: FilesState,
+    pub(crate) told: Told,
     pub(crate) limiter: Limiter,
     wasi: WasiCtx,
-    table: ResourceTable,
+    pub(crate) table: ResourceTable,
 }
 
 impl State {
     /// The data of a store that is made for a call.
     pub(crate) fn new(plugin: Arc<PluginFacts>, facts: &CallFacts<'_>) -> Self {
-        let log = Arc::new(GuestLog::new(plugin.id.clone(), plugin.limits.log_bytes));
+        let log = Arc::new(GuestLog::new(plugin.id.clone(), plugin.limits, Arc::clone(&plugin.log_rate)));
         log.begin(facts.surface, facts.session);
         let mut table = ResourceTable::new();
-        table.set_max_capacity(HANDLES);
-        let limiter = Limiter::new(plugin.limits.memory_bytes);
-        Self { call: Call::new(facts), limiter, wasi: wasi::context(&log), table, log, plugin }
+        table.set_max_capacity(size(plugin.limits.handles));
+        let limiter = Limiter::new(plugin.limits, Arc::clone(&plugin.memory));
+        let told = Told::of(facts.run, plugin.told_slot);
+        Self {
+            call: Call::new(facts),
+            limiter,
+            wasi: wasi::context(&log, &plugin.grants),
+            table,
+            log,
+            http: HttpState::new(&told, facts.surface, facts.deadline),
+            secrets: SecretsState::default(),
+            files: FilesState::default(),
+            told,
+            plugin,
+        }
     }
 
     /// Makes the instance serve another call: its facts, and fresh budgets.
@@ -232,12 +270,12 @@ mod tests {
     async fn nothing_of_a_call_is_left_for_the_next() {
         let (deadline, budget) = (Instant::now() + Duration::from_secs(1), Duration::from_secs(1));
         let key = |name: &str| SessionKey::parse(name, None, &domain::AgentId::main()).ok();
-        let (first, second) = (key("first"), key("second"));
+        let (first, second, chain) = (key("first"), key("second"), [PluginId::new("x")]);
         let (cancel, trace) =
             (Cancel::default(), TraceContext { trace_id: "t".into(), span_id: None, parent_span_id: None, trace_flags: None });
         let facts = CallFacts {
             session: first.as_ref(),
-            depth: 3,
+            chain: &chain,
             trace: Some(&trace),
             ..CallFacts::until("agent_end", deadline, budget)
         };
@@ -249,6 +287,6 @@ mod tests {
             assert_eq!(call.session.as_ref(), session);
         }
         assert!(call.trace.is_none() && call.progress.is_none() && call.cancel().is_none());
-        assert_eq!((call.depth, call.grace_ends), (0, None));
+        assert!(call.chain.is_empty() && call.grace_ends.is_none());
     }
 }

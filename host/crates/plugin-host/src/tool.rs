@@ -106,7 +106,6 @@ async fn list(plugin: &Arc<Plugin>) -> Result<(wit::GuestIndices, Vec<wit::Tool>
     let indices = wit::GuestIndices::new(plugin.pre()).map_err(|error| Fault::new(FaultKind::Host, format!("BUG: {error:#}")))?;
     let facts = CallFacts::until("list-tools", Instant::now() + LIST_BUDGET, LIST_BUDGET);
     let work = async {
-        let _turn = plugin.turn(facts.deadline).await?;
         let mut live = plugin.take(&facts).await?;
         let guest = load(&indices, &mut live)?;
         let listed = guest.call_list_tools(&mut live.store, None).await;
@@ -127,11 +126,12 @@ impl Tool for PluginTool {
     }
 
     async fn execute(&self, call: Invocation<'_>) -> Result<ToolResult, ToolFailure> {
-        let budget = self.plugin.facts.limits.tool_budget;
+        let budget = self.plugin.facts.limits.tool_budget();
         let (sender, receiver) = watch::channel(None);
         let facts = CallFacts {
             run: Some(call.run),
             session: Some(&call.scope.session_key),
+            chain: call.chain,
             ..CallFacts::until("tool", Instant::now() + budget, budget)
         };
         let facts = facts.cancelled_by(call.cancel);
@@ -153,7 +153,6 @@ impl PluginTool {
         facts: &CallFacts<'_>,
         progress: watch::Sender<Option<ToolResult>>,
     ) -> Result<Result<ToolResult, String>, Fault> {
-        let _turn = self.plugin.turn(facts.deadline).await?;
         let mut live = self.plugin.take(facts).await?;
         live.store.data_mut().call.progress = Some(progress);
         let returned = self.ask(&mut live, call).await?;

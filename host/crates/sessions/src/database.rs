@@ -38,6 +38,14 @@ pub(crate) enum OpenError {
     /// The directory, the file or a thread cannot be made.
     #[error("{0}; check that its directory can be written")]
     Io(#[from] std::io::Error),
+    /// What lies there is no file. Opening it could wait for ever.
+    #[error("{which} is {kind}, not a file; move it away")]
+    NotAFile {
+        /// `it`, or the path of a file that belongs to it.
+        which: String,
+        /// What it is.
+        kind: &'static str,
+    },
     /// SQLite failed.
     #[error("{}", describe(.0))]
     Sqlite(#[from] rusqlite::Error),
@@ -164,6 +172,11 @@ impl LazyDatabase {
 }
 
 fn open_writer(path: &Path, schema: &Schema, agent: Option<&AgentId>) -> Result<Connection, OpenError> {
+    refuse_other_than_file(path, "it".to_owned())?;
+    for file in ["-wal", "-shm", "-journal"].map(|suffix| side_file(path, suffix)) {
+        refuse_other_than_file(&file, file.display().to_string())?;
+    }
+    warn_of_emptiness(path);
     create_private_file(path)?;
     refuse_newer(path, schema)?;
     let mut connection = Connection::open_with_flags(path, flags(OpenFlags::SQLITE_OPEN_READ_WRITE))?;
@@ -179,6 +192,32 @@ fn open_reader(path: &Path) -> Result<Connection, OpenError> {
     let connection = Connection::open_with_flags(path, flags(OpenFlags::SQLITE_OPEN_READ_ONLY))?;
     prepare(&connection)?;
     Ok(connection)
+}
+
+/// Refuses what is there and is no file: SQLite would open a pipe, and wait.
+fn refuse_other_than_file(file: &Path, which: String) -> Result<(), OpenError> {
+    use std::os::unix::fs::FileTypeExt;
+    // What is not there is made, and what cannot be looked at cannot be opened either.
+    let Ok(metadata) = file.metadata() else { return Ok(()) };
+    let kind = match metadata.file_type() {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(OpenError::NotAFile { which, kind })
+}
+
+/// SQLite takes a file that was truncated to nothing for a new one. Somebody may miss what was in it.
+fn warn_of_emptiness(path: &Path) {
+    let is_empty = path.metadata().is_ok_and(|metadata| metadata.len() == 0);
+    if is_empty && !side_file(path, "-wal").exists() {
+        tracing::warn!(
+            "the database {} is empty, and a new one is begun in it; restore a backup if it held something",
+            path.display()
+        );
+    }
 }
 
 /// Looks at the version through a connection that cannot write, so that a refused file is left exactly as it was. Without a

@@ -58,6 +58,26 @@ impl SessionExtensions for SqliteSessions {
     }
 }
 
+impl SqliteSessions {
+    /// Removes all values of a plugin in the sessions of all agents, because it was uninstalled; returns how many there were.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`] when a database fails.
+    pub async fn remove_plugin(&self, plugin: &PluginId) -> std::result::Result<u64, StateError> {
+        let agents = self.agent_ids().await.map_err(|error| StateError::Unavailable(error.to_string()))?;
+        let mut removed = 0;
+        for agent in agents {
+            let database = self.database::<StateError>(&agent)?;
+            let Some(database) = database.existing::<StateError>().await? else { continue };
+            let plugin = plugin.clone();
+            removed += database
+                .write(move |tx| Ok(tx.execute("DELETE FROM session_extensions WHERE plugin_id = ?1", [plugin.as_str()])? as u64))
+                .await?;
+        }
+        Ok(removed)
+    }
+}
+
 /// Where one value lies.
 struct Slot {
     session: SessionKey,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::ids::PluginId;
-use domain::ports::{Clock, KeyPage, PluginKv, StateError};
+use domain::ports::{Clock, KeyPage, KvLimits, PluginKv, StateError};
 use rusqlite::Transaction;
 
+use crate::circuits;
 use crate::database::LazyDatabase;
 use crate::failure::Failure;
 use crate::kv_rows::{Expected, Plugin};
@@ -24,7 +25,7 @@ pub const MAX_PAGE_KEYS: u32 = 1000;
 
 type Result<T> = std::result::Result<T, StateError>;
 
-/// Key-value state of all plugins below one state directory. The database is opened when it is first needed.
+/// Key-value state of all plugins below one state directory, and their circuits beside it. The database is opened when it is first needed.
 pub struct SqlitePluginKv {
     database: LazyDatabase,
     clock: Arc<dyn Clock>,
@@ -42,12 +43,20 @@ impl SqlitePluginKv {
         Self { database: LazyDatabase::new(dir.state_database(), schema::STATE, None), clock }
     }
 
-    /// Removes all keys of a plugin, because it was uninstalled; returns how many there were.
+    pub(crate) fn database(&self) -> &LazyDatabase {
+        &self.database
+    }
+
+    /// Removes all keys and circuits of a plugin, because it was uninstalled; returns how many keys there were.
     ///
     /// # Errors
     /// [`StateError::Unavailable`] when the database fails.
     pub async fn remove_plugin(&self, plugin: &PluginId) -> Result<u64> {
-        self.write(plugin, |rows| rows.remove_all()).await
+        self.write(plugin, |rows| {
+            circuits::remove(rows.tx, rows.id, None)?;
+            rows.remove_all()
+        })
+        .await
     }
 
     /// Works off what was asked for before, then closes the database. Later calls are refused.
@@ -89,11 +98,11 @@ impl PluginKv for SqlitePluginKv {
         self.read(plugin, None, move |rows| Ok(rows.find(&key)?.map(|stored| stored.value))).await
     }
 
-    async fn set(&self, plugin: &PluginId, key: &str, value: &[u8], ttl_ms: Option<u64>, quota_bytes: u64) -> Result<()> {
+    async fn set(&self, plugin: &PluginId, key: &str, value: &[u8], ttl_ms: Option<u64>, limits: KvLimits) -> Result<()> {
         let (key, value) = (checked(key)?, value.to_vec());
         self.write(plugin, move |rows| {
             let expires_at = ttl_ms.map(|ttl| rows.now.saturating_add(column(ttl)));
-            rows.put(&key, &value, expires_at, quota_bytes)
+            rows.put(&key, &value, expires_at, limits)
         })
         .await
     }
@@ -109,9 +118,9 @@ impl PluginKv for SqlitePluginKv {
         self.read(plugin, KeyPage::default(), move |rows| rows.page(&prefix, cursor.as_deref(), limit)).await
     }
 
-    async fn increment(&self, plugin: &PluginId, key: &str, delta: i64, quota_bytes: u64) -> Result<i64> {
+    async fn increment(&self, plugin: &PluginId, key: &str, delta: i64, limits: KvLimits) -> Result<i64> {
         let key = checked(key)?;
-        self.write(plugin, move |rows| rows.increment(&key, delta, quota_bytes)).await
+        self.write(plugin, move |rows| rows.increment(&key, delta, limits)).await
     }
 
     async fn compare_and_set(
@@ -120,11 +129,11 @@ impl PluginKv for SqlitePluginKv {
         key: &str,
         expected: Option<&[u8]>,
         value: Option<&[u8]>,
-        quota_bytes: u64,
+        limits: KvLimits,
     ) -> Result<bool> {
         let (key, value) = (checked(key)?, value.map(<[u8]>::to_vec));
         let expected = expected.map_or(Expected::Absent, |value| Expected::Value(value.to_vec()));
-        self.write(plugin, move |rows| rows.compare_and_set(&key, &expected, value.as_deref(), quota_bytes)).await
+        self.write(plugin, move |rows| rows.compare_and_set(&key, &expected, value.as_deref(), limits)).await
     }
 }
 

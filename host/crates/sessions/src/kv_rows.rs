@@ -1,7 +1,7 @@
 //! Rows of the plugins' key-value state, inside one transaction. A row whose time is up is absent for every operation; such rows are
-//! removed a few at a time by later writes of their plugin, and all of them when their bytes stand in the way of a quota.
+//! removed a few at a time by later writes of their plugin, and all of them when they stand in the way of a quota.
 
-use domain::ports::{KeyPage, StateError};
+use domain::ports::{KeyPage, KvLimits, StateError};
 use rusqlite::{OptionalExtension, Transaction};
 
 use crate::failure::Failure;
@@ -49,8 +49,8 @@ impl Plugin<'_> {
     }
 
     /// Sets a key and its end.
-    pub(crate) fn put(&self, key: &str, value: &[u8], expires_at: Option<i64>, quota: u64) -> Result<()> {
-        self.check_quota(key, value, quota)?;
+    pub(crate) fn put(&self, key: &str, value: &[u8], expires_at: Option<i64>, limits: KvLimits) -> Result<()> {
+        self.check_limits(key, value, limits)?;
         self.tx
             .prepare_cached(
                 "INSERT INTO plugin_kv (plugin_id, key, value, expires_at) VALUES (?1, ?2, ?3, ?4)
@@ -79,7 +79,7 @@ impl Plugin<'_> {
     }
 
     /// Adds to a number that is kept as decimal text. A missing key counts as 0; a time to live is kept.
-    pub(crate) fn increment(&self, key: &str, delta: i64, quota: u64) -> Result<i64> {
+    pub(crate) fn increment(&self, key: &str, delta: i64, limits: KvLimits) -> Result<i64> {
         let (number, expires_at) = match self.find(key)? {
             Some(stored) => (parse_number(key, &stored.value)?, stored.expires_at),
             None => (0, None),
@@ -87,12 +87,12 @@ impl Plugin<'_> {
         let sum = number
             .checked_add(delta)
             .ok_or_else(|| StateError::Invalid(format!("{number} plus {delta} in key `{key}` does not fit into 64 bits")))?;
-        self.put(key, sum.to_string().as_bytes(), expires_at, quota)?;
+        self.put(key, sum.to_string().as_bytes(), expires_at, limits)?;
         Ok(sum)
     }
 
     /// Sets or removes a key if it has the expected value; false: it has not. A time to live is kept.
-    pub(crate) fn compare_and_set(&self, key: &str, expected: &Expected, value: Option<&[u8]>, quota: u64) -> Result<bool> {
+    pub(crate) fn compare_and_set(&self, key: &str, expected: &Expected, value: Option<&[u8]>, limits: KvLimits) -> Result<bool> {
         let found = self.find(key)?;
         let expires_at = match (expected, &found) {
             (Expected::Absent, None) => None,
@@ -100,7 +100,7 @@ impl Plugin<'_> {
             _ => return Ok(false),
         };
         match value {
-            Some(value) => self.put(key, value, expires_at, quota)?,
+            Some(value) => self.put(key, value, expires_at, limits)?,
             None => drop(self.remove(key)?),
         }
         Ok(true)
@@ -144,35 +144,50 @@ impl Plugin<'_> {
         Ok(())
     }
 
-    /// Refuses a value that would bring the plugin above its quota. One that makes it smaller is welcome even if a lowered quota is
+    /// Refuses a value that would bring the plugin above a limit. One that takes something away is welcome even if a lowered limit is
     /// exceeded already.
-    fn check_quota(&self, key: &str, value: &[u8], quota: u64) -> Result<()> {
-        if self.fits(key, value, quota)?.is_none() {
+    fn check_limits(&self, key: &str, value: &[u8], limits: KvLimits) -> Result<()> {
+        if self.excess(key, value, limits)?.is_none() {
             return Ok(());
         }
         self.drop_expired(i64::MAX)?;
-        match self.fits(key, value, quota)? {
-            None => Ok(()),
-            Some(after) => Err(StateError::Limit(format!(
-                "key `{key}` would bring the plugin to {after} bytes of keys and values; its quota is {quota}"
-            ))
-            .into()),
-        }
+        let Some(excess) = self.excess(key, value, limits)? else { return Ok(()) };
+        let KvLimits { max_bytes, max_keys } = limits;
+        let text = match excess {
+            Excess::Bytes(after) => {
+                format!("key `{key}` would bring the plugin to {after} bytes of keys and values; its quota is {max_bytes}")
+            }
+            Excess::Keys(after) => format!("key `{key}` would be number {after} of the plugin; its quota is {max_keys} keys"),
+        };
+        Err(StateError::Limit(text).into())
     }
 
-    /// None: the value fits. Else: the bytes that the plugin would have.
-    fn fits(&self, key: &str, value: &[u8], quota: u64) -> Result<Option<u64>> {
-        let (used, replaced): (i64, i64) = self
+    /// What would be too much after a write; none: it fits. Reads two rows, however many there are.
+    fn excess(&self, key: &str, value: &[u8], limits: KvLimits) -> Result<Option<Excess>> {
+        let (used, keys, replaced): (i64, i64, i64) = self
             .tx
             .prepare_cached(
                 "SELECT coalesce((SELECT bytes FROM plugin_kv_usage WHERE plugin_id = ?1), 0),
+                        coalesce((SELECT keys FROM plugin_kv_usage WHERE plugin_id = ?1), 0),
                         coalesce((SELECT octet_length(key) + octet_length(value) FROM plugin_kv WHERE plugin_id = ?1 AND key = ?2), 0)",
             )?
-            .query_row((self.id, key), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let (used, replaced) = (u64::try_from(used).unwrap_or(0), u64::try_from(replaced).unwrap_or(0));
+            .query_row((self.id, key), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let [used, keys, replaced] = [used, keys, replaced].map(|number| u64::try_from(number).unwrap_or(0));
+        // No key is empty, so what is replaced has bytes.
+        if replaced == 0 && keys >= limits.max_keys {
+            return Ok(Some(Excess::Keys(keys + 1)));
+        }
         let after = used.saturating_sub(replaced) + (key.len() + value.len()) as u64;
-        Ok((after > quota && after > used).then_some(after))
+        Ok((after > limits.max_bytes && after > used).then_some(Excess::Bytes(after)))
     }
+}
+
+/// What a write would bring the plugin to, where that is too much.
+enum Excess {
+    /// Bytes of keys and values.
+    Bytes(u64),
+    /// Keys.
+    Keys(u64),
 }
 
 fn parse_number(key: &str, value: &[u8]) -> Result<i64> {

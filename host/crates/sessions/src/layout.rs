@@ -1,7 +1,7 @@
 //! Where the databases lie below the state directory (sessions 1.3). The file names are this host's own, so that it never opens the
 //! database of another program that uses the same layout. Creates nothing.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use domain::AgentId;
@@ -15,7 +15,7 @@ const STATE_DATABASE: &str = "creel.sqlite";
 ///
 /// ```text
 /// agents/<agentId>/agent/creel-agent.sqlite   session entries, transcripts and session extensions of one agent
-/// state/creel.sqlite                          shared: key-value state of plugins
+/// state/creel.sqlite                          shared: key-value state and circuits of plugins
 /// ```
 ///
 /// SQLite keeps a `-wal` and a `-shm` file beside each database while it is open, and after a crash; they belong to it.
@@ -50,15 +50,18 @@ impl StateDir {
     /// Agents that have a database, in order of their ids.
     pub(crate) fn agents(&self) -> io::Result<Vec<AgentId>> {
         let entries = match self.agents_dir().read_dir() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
         let mut agents = Vec::new();
         for entry in entries {
             let name = entry?.file_name();
             let Some(agent) = name.to_str().map(AgentId::new) else { continue };
-            if self.agent_database(&agent).is_some_and(|path| path.is_file()) {
-                agents.push(agent);
+            // Whatever lies there: what is no database is refused when it is opened, and not passed over.
+            match self.agent_database(&agent).map(|path| path.symlink_metadata()) {
+                Some(Ok(_)) => agents.push(agent),
+                Some(Err(error)) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Err(error),
+                _ => {}
             }
         }
         agents.sort();

@@ -1,7 +1,8 @@
-//! Sessions, transcripts and plugin state in SQLite: the adapter behind the ports `SessionStore`, `SessionExtensions` and `PluginKv`.
+//! Sessions, transcripts and plugin state in SQLite: the adapter behind the ports `SessionStore`, `SessionExtensions`, `PluginKv` and
+//! `CircuitStore`.
 //!
-//! - One database per agent (session entries, transcripts, session extensions) and one shared one (key-value state of plugins); see
-//!   [`StateDir`] for where they lie.
+//! - One database per agent (session entries, transcripts, session extensions) and one shared one (key-value state and circuits of
+//!   plugins); see [`StateDir`] for where they lie.
 //! - One thread per database owns the connection that writes, another one a connection that can only read; see `database`.
 //! - A write is one transaction and is on the disk when its future answers. `kill -9` at any moment loses nothing that was
 //!   acknowledged; neither does a power cut, as far as the operating system's `fsync` tells the truth.
@@ -11,6 +12,7 @@
 //! to the agent. It takes the time from its callers or from `domain::ports::Clock`, never from the system.
 
 mod browse;
+mod circuits;
 mod database;
 mod entry;
 mod event;

@@ -19,7 +19,10 @@ pub(crate) struct Schema {
 pub(crate) const AGENT: Schema = Schema { role: "agent", migrations: &[include_str!("schema/agent_1.sql")] };
 
 /// What all agents share.
-pub(crate) const STATE: Schema = Schema { role: "state", migrations: &[include_str!("schema/state_1.sql")] };
+pub(crate) const STATE: Schema = Schema {
+    role: "state",
+    migrations: &[include_str!("schema/state_1.sql"), include_str!("schema/state_2.sql"), include_str!("schema/state_3.sql")],
+};
 
 impl Schema {
     fn version(&self) -> i64 {
@@ -88,6 +91,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
+    const FIRST: Schema = Schema { role: "state", migrations: &[include_str!("schema/state_1.sql")] };
     const GROWN: Schema = Schema {
         role: "state",
         migrations: &[
@@ -111,25 +115,44 @@ mod tests {
     #[test]
     fn an_older_database_is_brought_up_to_date_and_keeps_its_rows() {
         let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection, &STATE, None).unwrap();
+        migrate(&mut connection, &FIRST, None).unwrap();
         connection.execute("INSERT INTO plugin_kv (plugin_id, key, value) VALUES ('p', 'k', x'01')", []).unwrap();
         assert_eq!(meta(&connection), (1, 1));
         migrate(&mut connection, &GROWN, None).unwrap();
         assert_eq!(meta(&connection), (2, 2));
         let kept: i64 = connection.query_row("SELECT count(*) FROM plugin_kv WHERE note IS NULL", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, 1);
-        assert!(matches!(migrate(&mut connection, &STATE, None), Err(OpenError::Newer { found: 2, known: 1 })));
+        assert!(matches!(migrate(&mut connection, &FIRST, None), Err(OpenError::Newer { found: 2, known: 1 })));
     }
 
     #[test]
     fn a_migration_that_fails_changes_nothing() {
         let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection, &STATE, None).unwrap();
+        migrate(&mut connection, &FIRST, None).unwrap();
         assert!(matches!(migrate(&mut connection, &BROKEN, None), Err(OpenError::Sqlite(_))));
         assert_eq!(meta(&connection), (1, 1));
         let more: i64 =
             connection.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'more'", [], |row| row.get(0)).unwrap();
         assert_eq!(more, 0);
+    }
+
+    #[test]
+    fn the_keys_of_an_older_database_are_counted() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, &FIRST, None).unwrap();
+        for (plugin, key) in [("p", "a"), ("p", "b"), ("q", "a")] {
+            connection.execute("INSERT INTO plugin_kv (plugin_id, key, value) VALUES (?1, ?2, x'01')", (plugin, key)).unwrap();
+        }
+        connection.execute("DELETE FROM plugin_kv WHERE plugin_id = 'q'", []).unwrap();
+        migrate(&mut connection, &STATE, None).unwrap();
+        let counted = |connection: &Connection, plugin: &str| -> (i64, i64) {
+            let sql = "SELECT keys, bytes FROM plugin_kv_usage WHERE plugin_id = ?1";
+            connection.query_row(sql, [plugin], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+        };
+        assert_eq!((counted(&connection, "p"), counted(&connection, "q")), ((2, 4), (0, 0)));
+        connection.execute("DELETE FROM plugin_kv WHERE key = 'b'", []).unwrap();
+        connection.execute("INSERT INTO plugin_kv (plugin_id, key, value) VALUES ('q', 'long', x'')", []).unwrap();
+        assert_eq!((counted(&connection, "p"), counted(&connection, "q")), ((1, 2), (1, 4)));
     }
 
     #[test]

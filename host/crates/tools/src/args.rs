@@ -99,15 +99,6 @@ impl Schema {
     }
 }
 
-/// Compiles, mends and checks in one go; for a schema that is used more than once, see [`SchemaCache`].
-///
-/// # Errors
-/// As [`Schema::compile`] and [`Schema::check_args`] say, as one text.
-pub fn validate_args(schema: &Value, args: Value) -> Result<Map<String, Value>, String> {
-    let schema = Schema::compile(schema).map_err(|error| error.to_string())?;
-    schema.check_args(args).map_err(|error| error.to_string())
-}
-
 fn problem(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().as_str();
     let place = if path.is_empty() { String::new() } else { format!("`{path}`: ") };
@@ -181,6 +172,10 @@ mod tests {
     use super::*;
     use crate::test_root::spec;
 
+    fn checked(schema: &Value, args: Value) -> Result<Map<String, Value>, String> {
+        Schema::compile(schema).unwrap().check_args(args).map_err(|error| error.to_string())
+    }
+
     fn read_schema() -> Value {
         json!({
             "type": "object",
@@ -202,16 +197,16 @@ mod tests {
             (json!([]), "expected an object, found an array"),
         ];
         for (args, expected) in rows {
-            let error = validate_args(&read_schema(), args.clone()).unwrap_err();
+            let error = checked(&read_schema(), args.clone()).unwrap_err();
             assert_eq!(error, format!("the arguments do not fit: {expected}"), "{args}");
         }
     }
 
     #[test]
     fn slips_are_mended_before_the_check() {
-        let args = validate_args(&read_schema(), json!({"path": "x", "offset": "3"})).unwrap();
+        let args = checked(&read_schema(), json!({"path": "x", "offset": "3"})).unwrap();
         assert_eq!(Value::Object(args), json!({"path": "x", "offset": 3}));
-        assert_eq!(validate_args(&json!({"type": "object"}), Value::Null), Ok(Map::new()));
+        assert_eq!(checked(&json!({"type": "object"}), Value::Null), Ok(Map::new()));
     }
 
     #[test]
@@ -219,10 +214,10 @@ mod tests {
         let properties: Map<String, Value> = (0..50).map(|n| (format!("p{n}"), json!({"type": "integer"}))).collect();
         let schema = json!({"type": "object", "properties": properties});
         let args: Map<String, Value> = (0..50).map(|n| (format!("p{n}"), json!("sk-secret".repeat(1000)))).collect();
-        let error = validate_args(&schema, Value::Object(args)).unwrap_err();
+        let error = checked(&schema, Value::Object(args)).unwrap_err();
         assert!(error.ends_with("; and more") && !error.contains("secret"), "{error}");
         let long_name = json!({"n".repeat(10_000): 1});
-        let error = validate_args(&read_schema(), long_name).unwrap_err();
+        let error = checked(&read_schema(), long_name).unwrap_err();
         assert!(error.chars().count() < (MAX_PROBLEM_CHARS + 50) * 2, "{}", error.len());
     }
 

@@ -62,7 +62,8 @@ fn spec() -> ToolSpec {
         output_schema: None,
         optional: false,
         owner: ToolOwner::Host,
-        sequential: false,
+        // A model that writes a file and uses it in one answer means the file as it is then.
+        sequential: true,
     }
 }
 
@@ -89,7 +90,7 @@ impl Tool for EditTool {
 fn edit(root: &Root, path: &str, wanted: Replacement<'_>, stop: &Stop) -> Result<ToolResult, ToolFailure> {
     let text = whole_text(root, path)?;
     let done = replace(&text, wanted).map_err(|error| ToolFailure::Failed(format!("`{path}` was not changed: {error}")))?;
-    let target = target(root, path, false)?;
+    let target = target(root, path)?;
     publish(root, path, &target, done.text.as_bytes(), stop)?;
     let places = if done.count == 1 { "1 occurrence".to_owned() } else { format!("{} occurrences", done.count) };
     Ok(ToolResult::text(format!("Replaced {places} in `{path}` (line {})", done.first_line)).with_details(json!({

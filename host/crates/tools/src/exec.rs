@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 pub use capture::{KEPT_HEAD_BYTES, KEPT_TAIL_BYTES};
 pub use environment::{INHERITED_VARIABLES, Variables, inherited};
-pub use supervise::{DRAIN_GRACE, PROGRESS_INTERVAL, STOP_GRACE};
+pub use supervise::{DRAIN_GRACE, KILL_GRACE, PROGRESS_INTERVAL, STOP_GRACE};
 
 use crate::params;
 use crate::root::Root;
@@ -130,6 +130,10 @@ impl Tool for ExecTool {
         &self.spec
     }
 
+    fn stop_grace(&self) -> Duration {
+        STOP_GRACE + KILL_GRACE
+    }
+
     async fn execute(&self, call: Invocation<'_>) -> Result<ToolResult, ToolFailure> {
         let params: Params<'_> = params::parse(call.params)?;
         let directory = self.directory(params.workdir)?;
@@ -144,7 +148,7 @@ impl Tool for ExecTool {
         match outcome.ending {
             Ending::Exited(status) => Ok(finished(status, &outcome, start.elapsed())),
             Ending::TimedOut => Err(ToolFailure::TimedOut(timed_out(limit.unwrap_or_default(), &outcome))),
-            Ending::Aborted => Err(ToolFailure::Aborted),
+            Ending::Aborted => Err(aborted(&outcome)),
         }
     }
 }
@@ -185,10 +189,20 @@ fn timed_out(limit: Duration, outcome: &Outcome) -> String {
         "the command ran longer than its limit of {} s and was ended; give a larger `timeoutSec`, or 0 for no limit",
         limit.as_secs()
     );
-    match outcome.output.text() {
-        output if output.is_empty() => said,
-        output => format!("{said}. Output until then:\n{output}"),
+    match shown(outcome) {
+        Some(output) => format!("{said}. {output}"),
+        None => said,
     }
+}
+
+fn aborted(outcome: &Outcome) -> ToolFailure {
+    shown(outcome).map_or(ToolFailure::Aborted, ToolFailure::AbortedWith)
+}
+
+/// What a command printed before it was ended, if it printed anything.
+fn shown(outcome: &Outcome) -> Option<String> {
+    let output = outcome.output.text();
+    (!output.is_empty()).then(|| format!("Output until then:\n{output}"))
 }
 
 fn signal_name(number: i32) -> String {

@@ -17,25 +17,21 @@ const TEMP_NAME_TRIES: u32 = 100;
 
 /// Where a file is to be put.
 pub(crate) struct Target {
-    parent: Dir,
+    /// The directory, relative to the root.
+    parent: PathBuf,
     name: OsString,
     /// Permissions of the file that is there; none: there is no file yet.
     pub(crate) existing: Option<Permissions>,
 }
 
-/// Finds the place for `given`; with `create_parents`, missing directories are made.
-pub(crate) fn target(root: &Root, given: &str, create_parents: bool) -> Result<Target, FileError> {
-    let explain = |error: io::Error| root.explain(given, &error);
+/// Finds the place for `given`. Changes nothing.
+pub(crate) fn target(root: &Root, given: &str) -> Result<Target, FileError> {
     let (path, existing) = resolve(root, given)?;
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(FileError::NotAFile { path: given.to_owned(), kind: "a directory" });
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    if create_parents {
-        root.dir().create_dir_all(parent).map_err(explain)?;
-    }
-    let parent = root.dir().open_dir(parent).map_err(explain)?;
-    Ok(Target { parent, name: name.to_owned(), existing })
+    Ok(Target { parent: parent.to_owned(), name: name.to_owned(), existing })
 }
 
 /// Follows links, so that the file behind a link is replaced and not the link.
@@ -57,13 +53,60 @@ fn resolve(root: &Root, given: &str) -> Result<(PathBuf, Option<Permissions>), F
     }
 }
 
-/// Puts `content` at the target.
+/// Puts `content` at the target, and makes the directories that it needs. If that does not work, or is stopped, nothing is left behind.
 pub(crate) fn publish(root: &Root, given: &str, target: &Target, content: &[u8], stop: &Stop) -> Result<(), ToolFailure> {
     let explain = |error: io::Error| ToolFailure::from(root.explain(given, &error));
-    let temp = Temp::create(&target.parent).map_err(explain)?;
+    stop.check()?;
+    let mut made = MadeDirectories::make(root.dir(), &target.parent).map_err(explain)?;
+    let parent = root.dir().open_dir(&target.parent).map_err(explain)?;
+    let temp = Temp::create(&parent).map_err(explain)?;
     temp.fill(content, target.existing.clone()).map_err(explain)?;
     stop.check()?;
-    temp.rename(&target.name).map_err(explain)
+    temp.rename(&target.name).map_err(explain)?;
+    made.keep();
+    Ok(())
+}
+
+/// Directories that were made for a file, and that go again unless the file gets there. Others may have put something into them meanwhile:
+/// only empty ones are removed.
+struct MadeDirectories<'a> {
+    root: &'a Dir,
+    /// From the outermost to the innermost.
+    made: Vec<PathBuf>,
+}
+
+impl<'a> MadeDirectories<'a> {
+    fn make(root: &'a Dir, directory: &Path) -> io::Result<Self> {
+        let mut making = Self { root, made: Vec::new() };
+        let missing: Vec<&Path> = directory.ancestors().take_while(|path| !is_there(root, path)).collect();
+        for path in missing.into_iter().rev() {
+            match root.create_dir(path) {
+                Ok(()) => making.made.push(path.to_owned()),
+                // Somebody else made it; what it is shows when it is opened.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(making)
+    }
+
+    fn keep(&mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for MadeDirectories<'_> {
+    fn drop(&mut self) {
+        for path in self.made.iter().rev() {
+            if self.root.remove_dir(path).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn is_there(root: &Dir, path: &Path) -> bool {
+    path.as_os_str().is_empty() || root.symlink_metadata(path).is_ok()
 }
 
 /// A file beside the target that vanishes unless it is renamed.
@@ -112,5 +155,52 @@ impl Drop for Temp<'_> {
             // Nothing else can be done about a file that cannot be removed.
             let _ = self.parent.remove_file(name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::test_root::TestRoot;
+
+    #[test]
+    fn directories_go_again_unless_they_are_kept_or_used() {
+        let test = TestRoot::new();
+        let there = |path: &str| test.path().join(path).is_dir();
+        std::fs::create_dir(test.path().join("old")).unwrap();
+        let make = || MadeDirectories::make(test.root.dir(), Path::new("old/a/b/c")).unwrap();
+
+        let made = make();
+        assert!(there("old/a/b/c"));
+        drop(made);
+        assert!(there("old") && !there("old/a"));
+
+        let made = make();
+        test.write("old/a/mine", "");
+        drop(made);
+        assert!(there("old/a") && !there("old/a/b"));
+
+        make().keep();
+        drop(MadeDirectories::make(test.root.dir(), Path::new("old/a/b")).unwrap());
+        assert!(there("old/a/b/c"), "what was there before is not touched");
+    }
+
+    #[test]
+    fn directories_of_which_one_cannot_be_made_go_again() {
+        let test = TestRoot::new();
+        let outside = MadeDirectories::make(test.root.dir(), Path::new("a/b/../../../up"));
+        assert!(outside.is_err() && !test.path().join("a").exists());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_put_into_place_leaves_no_directory() {
+        let test = TestRoot::new();
+        let wanted = target(&test.root, "new/sub/file").unwrap();
+        let name = OsString::from("n".repeat(300));
+        let too_long = Target { name, ..wanted };
+        let failed = publish(&test.root, "new/sub/file", &too_long, b"x", &Stop::default());
+        assert!(matches!(failed, Err(ToolFailure::Failed(_))), "{failed:?}");
+        assert_eq!(std::fs::read_dir(test.path()).unwrap().count(), 0);
     }
 }

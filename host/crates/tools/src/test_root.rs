@@ -68,7 +68,8 @@ pub(crate) async fn call_with(
     };
     let run = RunScope::new(RunId::new("r"));
     let call_id = CallId::new("c");
-    tool.execute(Invocation { call_id: &call_id, params: &params, scope: &scope, env, cancel, progress, run: &run }).await
+    tool.execute(Invocation { call_id: &call_id, params: &params, scope: &scope, env, cancel, progress, run: &run, chain: &[] })
+        .await
 }
 
 /// The text of a result.

@@ -49,7 +49,8 @@ fn spec() -> ToolSpec {
         output_schema: None,
         optional: false,
         owner: ToolOwner::Host,
-        sequential: false,
+        // A model that writes a file and uses it in one answer means the file as it is then.
+        sequential: true,
     }
 }
 
@@ -66,7 +67,7 @@ impl Tool for WriteTool {
         blocking::run(call.cancel, move |stop| {
             // Held by the work and not by the call: a dropped call must not let the next change in while this one still runs.
             let _turn = turn;
-            let target = target(&root, &path, true)?;
+            let target = target(&root, &path)?;
             publish(&root, &path, &target, content.as_bytes(), stop)?;
             let (bytes, created) = (content.len(), target.existing.is_none());
             let done = if created { "Created" } else { "Replaced" };
@@ -136,11 +137,21 @@ mod tests {
         symlink(outside.path().join("kept"), test.path().join("file-link")).unwrap();
         symlink(outside.path().join("new"), test.path().join("new-link")).unwrap();
         let absolute = outside.path().join("kept");
-        for path in ["../up.txt", "a/../../up.txt", "dir-link/new", "file-link", "new-link", absolute.to_str().unwrap()] {
+        for path in [
+            "../up.txt",
+            "a/../../up.txt",
+            "new/sub/../../../up.txt",
+            "dir-link/new",
+            "dir-link/new/x.txt",
+            "file-link",
+            "new-link",
+            absolute.to_str().unwrap(),
+        ] {
             let error = call(&tool, json!({"path": path, "content": "evil"})).await.unwrap_err();
             let told = format!("only `{}`", test.path().display());
             assert!(matches!(&error, ToolFailure::Invalid(text) if text.contains(&told)), "{path}: {error}");
         }
+        assert_eq!(names(&test), ["dir-link", "file-link", "new-link"], "no directory is left");
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
         assert_eq!(std::fs::read_to_string(outside.path().join("kept")).unwrap(), "kept");
         assert!(!test.path().parent().unwrap().join("up.txt").exists());

@@ -1,5 +1,6 @@
 //! `creel agent`: one turn in this process (agent-loop 2.2.3).
 
+mod image;
 mod interrupt;
 mod message;
 mod report;
@@ -10,45 +11,82 @@ use std::time::Duration;
 
 use agent::{RunOutcome, RunRequest};
 use domain::approval::{Approver, NobodyToAsk};
+use domain::ports::Outbound;
 use hooks::HookId;
 
 use super::{Context, plugins};
 use crate::args::AgentArgs;
 use crate::exit::{Code, Failure};
 use crate::terminal::{Output, Printer, Spinner, TerminalApprover, TerminalView};
+use crate::wiring::plugins::own_compiler;
 use crate::wiring::{self, HostOptions, Prepared, Running};
 use interrupt::Interrupts;
 
 /// How long a finished one-shot run waits for its observers (agent-loop 19.3).
 pub const OBSERVER_GRACE: Duration = Duration::from_secs(30);
 
+/// How long it waits without a word.
+const QUIET_WAIT: Duration = Duration::from_secs(1);
+
 pub(super) async fn run(context: &Context, args: AgentArgs, output: &Output) -> Result<Code, Failure> {
     let message = message::read(&args).await?;
     let agent_id = request::choose_agent(context, &args)?;
-    let request = request::build(context, &args, &agent_id, message)?;
+    let images = image::read_all(&args.images).await?;
+    let request = RunRequest { images, ..request::build(context, &args, &agent_id, message)? };
     let mut interrupts = Interrupts::listen()?;
-    let spinner = Spinner::start(output, "loading plugins");
+    let spinner = Spinner::loading(output, "loading plugins");
     let options = HostOptions {
         plugin_dirs: plugins::existing(args.plugin_dirs)?,
         progress: Some(Box::new(move |text: &str| spinner.say(text))),
-        ..HostOptions::new(context.locations.clone(), context.loaded.clone(), agent_id)
+        ..HostOptions::new(context.locations.clone(), context.loaded.clone(), agent_id, own_compiler())
     };
     let prepared = interrupts.unless(wiring::prepare(options)).await??;
-    let printer = Printer::start().map_err(|error| Failure::internal(format!("the printer cannot start: {error}")))?;
-    let view = TerminalView::new(*output, printer, may_preview(context, &prepared, output));
+    let printer =
+        Printer::start(output.clone()).map_err(|error| Failure::internal(format!("the printer cannot start: {error}")))?;
+    let view = TerminalView::new(output.clone(), printer, may_preview(context, &prepared, output));
     let approver: Arc<dyn Approver> =
-        if output.can_ask() { Arc::new(TerminalApprover::new(*output, Arc::clone(&view))) } else { Arc::new(NobodyToAsk) };
+        if output.can_ask() { Arc::new(TerminalApprover::new(output.clone(), Arc::clone(&view))) } else { Arc::new(NobodyToAsk) };
     let running = prepared.start(Arc::clone(&view) as _, approver, Arc::clone(&view) as _);
     let result = turn(&running, request, &mut interrupts, &view).await;
-    view.pause().await;
-    if interrupts.unless(running.close(OBSERVER_GRACE)).await.is_err() {
+    // A terminal that stands still must not keep the process from being interrupted.
+    let _ = interrupts.unless(view.pause()).await;
+    let result = result.map(|outcome| tell(&outcome, &view.take_sent(), output));
+    close(running, &mut interrupts, output).await;
+    match (result?, output.lost()) {
+        // A program that asked for the result must not take a part of it for the whole, whatever the reason.
+        (Code::Success, Some(lost)) => Err(lost),
+        (code, _) => Ok(code),
+    }
+}
+
+/// Tells how the run went. Nobody waits for observers to know it.
+fn tell(outcome: &RunOutcome, sent: &[Outbound], output: &Output) -> Code {
+    if output.is_json() {
+        output.value(&report::as_json(outcome, sent));
+    }
+    report::finish(outcome, sent, output)
+}
+
+/// Waits for plugins that still watch. Who is waited for is told before a person wonders, and one interrupt is enough to go.
+async fn close(running: Running, interrupts: &mut Interrupts, output: &Output) {
+    let agent = running.agent.clone();
+    let mut closing = std::pin::pin!(interrupts.unless(running.close(OBSERVER_GRACE)));
+    let closed = match tokio::time::timeout(QUIET_WAIT, &mut closing).await {
+        Ok(closed) => closed,
+        Err(_) => {
+            let watching = agent.watching().join(", ");
+            if !watching.is_empty() {
+                let most = OBSERVER_GRACE.as_secs();
+                output.note(format!(
+                    "waiting for plugins that still watch the run, at most {most} s: {watching}; interrupt to leave them"
+                ));
+            }
+            closing.await
+        }
+    };
+    if closed.is_err() {
         output.note("interrupted; plugins that still watched the run were not waited for");
     }
-    let (outcome, sent) = (result?, view.take_sent());
-    if output.is_json() {
-        output.value(&report::as_json(&outcome, &sent));
-    }
-    Ok(report::finish(&outcome, &sent, output))
 }
 
 /// Whether text may be shown before it is delivered: not if a plugin may still change or cancel it, or the host puts something before it.

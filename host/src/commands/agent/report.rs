@@ -94,13 +94,18 @@ pub(super) fn finish(outcome: &RunOutcome, sent: &[Outbound], output: &Output) -
     if outcome.status == RunStatus::Killed {
         output.note("the run was interrupted");
     } else if let Some(error) = &outcome.error {
-        // A person has seen it already if it went out as a reply in the same words.
-        let is_told = !output.is_json() && sent.iter().any(|message| message.is_error && message.content == *error);
-        if !is_told {
-            output.error(error);
-        }
+        tell_error(error, sent, output);
     }
     code(outcome)
+}
+
+/// Of a failure that went out as a reply a person has seen the words for users; what is left to tell is the cause, if it says more.
+fn tell_error(error: &str, sent: &[Outbound], output: &Output) {
+    match sent.iter().find(|message| message.is_error && !output.is_json()) {
+        None => output.error(error),
+        Some(told) if told.content == error => {}
+        Some(_) => output.cause(error),
+    }
 }
 
 fn reason(delivery: &Delivery) -> &str {
@@ -133,7 +138,49 @@ fn code(outcome: &RunOutcome) -> Code {
 
 #[cfg(test)]
 mod tests {
+    use domain::message::Usage;
+    use domain::{AgentId, RunId, SessionId, SessionKey};
+
     use super::*;
+
+    #[test]
+    fn the_exit_code_says_what_kind_of_failure_it_was() {
+        for (status, kind, expected) in [
+            (RunStatus::Done, None, Code::Success),
+            (RunStatus::Failed, Some(RunErrorKind::Provider), Code::RunFailed),
+            (RunStatus::Failed, Some(RunErrorKind::Busy), Code::Busy),
+            (RunStatus::Failed, Some(RunErrorKind::Internal), Code::Internal),
+            (RunStatus::Timeout, Some(RunErrorKind::TimedOut), Code::Timeout),
+            (RunStatus::Killed, Some(RunErrorKind::Aborted), Code::Interrupted),
+        ] {
+            let mut outcome = outcome(status);
+            outcome.error_kind = kind;
+            assert_eq!(code(&outcome), expected, "{status:?} {kind:?}");
+        }
+        let mut undelivered = outcome(RunStatus::Done);
+        undelivered.deliveries = vec![delivery(DeliveryStatus::Failed)];
+        assert_eq!(code(&undelivered), Code::RunFailed);
+    }
+
+    fn outcome(status: RunStatus) -> RunOutcome {
+        RunOutcome {
+            run_id: RunId::new("r"),
+            session_key: SessionKey::main(&AgentId::main()),
+            session_id: SessionId::new("s"),
+            status,
+            error: None,
+            error_kind: None,
+            aborted: false,
+            payloads: Vec::new(),
+            deliveries: Vec::new(),
+            model: None,
+            usage: Usage::default(),
+            last_call_usage: Usage::default(),
+            model_calls: 0,
+            tool_calls: 0,
+            duration_ms: 0,
+        }
+    }
 
     fn delivery(status: DeliveryStatus) -> Delivery {
         let reason = (status != DeliveryStatus::Sent).then(|| "why".to_owned());

@@ -6,6 +6,9 @@ use async_trait::async_trait;
 use domain::approval::{ApprovalDecision, Approver, PendingApproval, Review};
 use domain::ports::{Channel, Outbound, SendResult};
 
+/// Longest question that is shown, in bytes.
+const MAX_ASKED_BYTES: usize = 300;
+
 /// A channel that remembers what reached it.
 #[derive(Default)]
 pub(super) struct Stage(Mutex<Vec<String>>);
@@ -43,7 +46,9 @@ impl Denier {
 #[async_trait]
 impl Approver for Denier {
     async fn review(&self, pending: &PendingApproval) -> Review {
+        // Words of a plugin, perhaps many lines, in a report of one line each.
         let asked = format!("{}: {}", pending.request.title, pending.request.description);
+        let asked = hooks::fault::one_line(&asked, MAX_ASKED_BYTES);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
         Review::Decided { id: pending.id.clone(), decision: ApprovalDecision::Deny }
     }

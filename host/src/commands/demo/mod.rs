@@ -24,7 +24,7 @@ use crate::exit::{Code, Failure};
 use crate::install;
 use crate::logging;
 use crate::terminal::{Output, Spinner};
-use crate::wiring::plugins::PluginStatus;
+use crate::wiring::plugins::{self, PluginStatus};
 use crate::wiring::{self, HostOptions, Running};
 use cast::{Denier, Stage};
 use scene::{SCENES, SECRET};
@@ -81,13 +81,13 @@ struct Show<'a> {
 impl Show<'_> {
     async fn play(&self, scratch: &Scratch, plugins: PathBuf) -> Result<Value, Failure> {
         let (locations, loaded) = scratch.configuration()?;
-        let spinner = Spinner::start(self.output, "loading plugins");
+        let spinner = Spinner::loading(self.output, "loading plugins");
         let options = HostOptions {
             plugin_dirs: vec![plugins],
             records: Some(Arc::clone(&self.timeline) as _),
             progress: Some(Box::new(move |text: &str| spinner.say(text))),
             cache_dir: scratch.shared_cache(),
-            ..HostOptions::new(locations, loaded, AgentId::main())
+            ..HostOptions::new(locations, loaded, AgentId::main(), plugins::own_compiler())
         };
         let prepared = wiring::prepare(options).await?;
         let hooks = prepared.hooks().clone();

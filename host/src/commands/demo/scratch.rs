@@ -53,9 +53,9 @@ impl Scratch {
 
     /// Compiled components are worth keeping between demos; they are authenticated and hold nothing of the run.
     pub(super) fn shared_cache(&self) -> Option<PathBuf> {
-        let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-        Some(home.join("creel"))
+        let directory = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = directory("XDG_CACHE_HOME").or_else(|| Some(directory("HOME")?.join(".cache")))?;
+        Some(cache.join("creel"))
     }
 
     /// Whether a file of the workspace holds a text.

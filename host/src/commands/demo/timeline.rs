@@ -1,6 +1,7 @@
 //! Collects what each handler did and prints it beside the conversation.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use hooks::record::{HandlerOutcome, HandlerRecord, RecordSink};
 use serde_json::{Value, json};
@@ -38,12 +39,22 @@ pub(super) fn print(records: &[HandlerRecord], output: &Output) {
             record.hook.name(),
             record.plugin.as_str(),
             style.apply_to(text),
-            output.style().dim().apply_to(format!("({} µs)", record.elapsed.as_micros())),
+            output.style().dim().apply_to(format!("({})", time(record.elapsed))),
         ));
     }
-    let total: u128 = records.iter().map(|record| record.elapsed.as_micros()).sum();
-    let line = format!("    {} hook calls in {total} µs, {quiet} without an opinion", records.len());
+    let total = records.iter().map(|record| record.elapsed).sum();
+    let calls = if records.len() == 1 { "hook call" } else { "hook calls" };
+    let line = format!("    {} {calls} in {}, {quiet} without an opinion", records.len(), time(total));
     output.line(output.style().dim().apply_to(line).to_string());
+}
+
+/// A time in the unit that fits.
+fn time(elapsed: Duration) -> String {
+    match elapsed.as_micros() {
+        micros @ 0..1_000 => format!("{micros} µs"),
+        micros @ 1_000..10_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
+        micros => format!("{} ms", micros / 1_000),
+    }
 }
 
 fn describe(record: &HandlerRecord) -> Option<(String, bool)> {
@@ -52,7 +63,9 @@ fn describe(record: &HandlerRecord) -> Option<(String, bool)> {
         HandlerOutcome::Answered(text) => Some((text.clone(), false)),
         HandlerOutcome::Decided(text) => Some((text.clone(), true)),
         HandlerOutcome::Faulted(kind, text) => Some((format!("failed: {}: {text}", kind.as_str()), true)),
-        HandlerOutcome::SkippedNested | HandlerOutcome::SkippedTooDeep => Some(("left out".to_owned(), false)),
+        HandlerOutcome::SkippedNested | HandlerOutcome::SkippedTooDeep | HandlerOutcome::SkippedCircuit => {
+            Some(("left out".to_owned(), false))
+        }
     }
 }
 
@@ -68,4 +81,15 @@ pub(super) fn as_json(records: &[HandlerRecord]) -> Vec<Value> {
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        let times = [0, 999, 1_000, 1_290, 9_999, 10_000, 1_234_567].map(|micros| time(Duration::from_micros(micros)));
+        assert_eq!(times, ["0 µs", "999 µs", "1.0 ms", "1.2 ms", "9.9 ms", "10 ms", "1234 ms"]);
+    }
 }

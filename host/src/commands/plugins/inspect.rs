@@ -5,42 +5,42 @@ use std::path::{Path, PathBuf};
 
 use domain::PluginId;
 use plugin_host::discovery::{self, Candidate, Discovery, Found, Sources};
-use plugin_host::grant;
 use plugin_host::plan::{self, OpenedComponent, PluginReport, PluginsSettings};
 use serde_json::Value;
 
 use super::describe::Subject;
+use super::{unbuilt, wanted};
 use crate::commands::Context;
 use crate::exit::{Code, Failure};
 use crate::terminal::Output;
 use crate::wiring::plugins;
 
 pub(super) async fn run(context: &Context, plugin: String, as_json: bool, output: &Output) -> Result<Code, Failure> {
-    let settings = plugins::settings(&context.loaded.config);
+    let settings = plugins::settings(&context.loaded.config, context.locations.environment());
     let sources = super::sources(context, &context.loaded.config, Vec::new())?;
     // Components are read here, some of them large.
     let shared = settings.clone();
     let looked = tokio::task::spawn_blocking(move || look(&plugin, &sources, &shared)).await;
-    let reports = looked.map_err(|error| Failure::internal(format!("looking at plugins failed: {error}")))??;
+    let (reports, hint) = looked.map_err(|error| Failure::internal(format!("looking at plugins failed: {error}")))??;
     let subjects: Vec<Subject<'_>> = reports.iter().map(|report| Subject::new(report, &settings)).collect();
     if as_json {
         output.value(&subjects.iter().map(Subject::as_json).collect::<Vec<Value>>());
     } else {
         output.line(subjects.iter().map(|subject| subject.in_full(output)).collect::<Vec<_>>().join("\n\n"));
     }
+    if let Some(hint) = hint {
+        output.hint(hint);
+    }
     let is_unreadable = reports.iter().any(|report| report.component.is_none());
     Ok(if is_unreadable { Code::Plugin } else { Code::Success })
 }
 
-fn look(plugin: &str, sources: &Sources, settings: &PluginsSettings) -> Result<Vec<PluginReport>, Failure> {
+/// What there is to say of a plugin, and what would help if it was not built.
+fn look(plugin: &str, sources: &Sources, settings: &PluginsSettings) -> Result<(Vec<PluginReport>, Option<String>), Failure> {
     let path = Path::new(plugin);
-    let discovery = if path.exists() { locate(path)? } else { find(discovery::discover(sources), plugin)? };
-    Ok(reports(discovery, settings))
-}
-
-fn locate(path: &Path) -> Result<Discovery, Failure> {
-    let path = std::path::absolute(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-    Ok(discovery::locate(&path))
+    let discovery = if path.exists() { super::locate(path)? } else { find(discovery::discover(sources), plugin)? };
+    let hint = unbuilt::hint(&discovery);
+    Ok((reports(discovery, settings), hint))
 }
 
 /// What was found of one id.
@@ -71,7 +71,8 @@ fn reports(discovery: Discovery, settings: &PluginsSettings) -> Vec<PluginReport
     for report in reports.iter_mut().filter(|report| report.component.is_none()) {
         let candidate = candidates.iter().find(|candidate| Some(candidate.place()) == report.place);
         report.component = open(candidate, report.place.as_ref());
-        complete(report, settings);
+        let of_plugin = report.id.as_ref().map(|id| settings.of(id)).unwrap_or_default();
+        report.resolution = wanted::resolve(report, &of_plugin);
     }
     reports
 }
@@ -90,11 +91,4 @@ fn open(candidate: Option<&Candidate>, place: Option<&PathBuf>) -> Option<Opened
     }
     let place = place.filter(|place| place.is_file())?;
     plan::open_file(place.parent()?, Path::new(place.file_name()?)).ok()
-}
-
-/// What a plugin that was opened by the way asks for and gets.
-fn complete(report: &mut PluginReport, settings: &PluginsSettings) {
-    let (Some(component), Some(manifest)) = (&report.component, &report.manifest) else { return };
-    let grants = settings.of(&manifest.id).grants;
-    report.resolution = Some(grant::resolve(&manifest.capabilities, &component.inspection.capabilities(), &grants));
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use plugin_host::plan::PluginState;
 use serde_json::Value;
 
 use super::describe::Subject;
@@ -13,7 +12,7 @@ use crate::wiring::plugins;
 
 pub(super) async fn run(context: &Context, plugin_dirs: Vec<PathBuf>, as_json: bool, output: &Output) -> Result<Code, Failure> {
     let config = &context.loaded.config;
-    let settings = plugins::settings(config);
+    let settings = plugins::settings(config, context.locations.environment());
     let sources = super::sources(context, config, super::existing(plugin_dirs)?)?;
     let plan = plugins::survey(sources, settings.clone()).await?;
     plan.diagnostics.iter().for_each(|text| output.warning(text));
@@ -45,9 +44,6 @@ fn table(subjects: &[Subject<'_>]) -> Table {
 /// What an operator should know or do, one line each.
 fn remarks(subject: &Subject<'_>) -> Vec<String> {
     let report = subject.report;
-    let why = match &report.state {
-        PluginState::Loaded => None,
-        PluginState::Failed(why) | PluginState::Disabled(why) => Some(plugins::sentence(report, why)),
-    };
+    let why = subject.reason().map(|why| plugins::sentence(report, why));
     why.into_iter().chain(report.diagnostics.iter().cloned()).chain(subject.denials()).collect()
 }

@@ -1,16 +1,26 @@
-//! `creel plugins list|inspect|validate|enable|disable|pack`.
+//! `creel plugins`: one file for each of its commands.
 
+mod as_json;
 mod describe;
+mod in_full;
 mod inspect;
+mod install;
 mod list;
 mod pack;
+mod remove;
+mod replace;
+mod sign;
 mod switch;
+mod trust;
+mod unbuilt;
 mod validate;
+mod verify;
+mod wanted;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use config::Config;
-use plugin_host::discovery::Sources;
+use plugin_host::discovery::{self, Discovery, Sources};
 
 use super::Context;
 use crate::args::PluginsCommand;
@@ -24,10 +34,21 @@ pub(super) async fn run(context: &Context, command: PluginsCommand, output: &Out
     match command {
         PluginsCommand::List { json, plugin_dirs } => list::run(context, plugin_dirs, json, output).await,
         PluginsCommand::Inspect { plugin, json } => inspect::run(context, plugin, json, output).await,
-        PluginsCommand::Validate { path, json } => validate::run(context, &path, json, output).await,
+        PluginsCommand::Validate { path, as_configured, json } => {
+            let rights = if as_configured { validate::Rights::AsConfigured } else { validate::Rights::AsAsked };
+            validate::run(context, &path, rights, json, output).await
+        }
+        PluginsCommand::Install(args) => install::install(context, args, output).await,
+        PluginsCommand::Update(args) => install::update(context, args, output).await,
+        PluginsCommand::Remove(args) => remove::run(context, &args, output).await,
+        PluginsCommand::Verify(args) => verify::run(context, &args, output).await,
+        PluginsCommand::Sign(args) => sign::run(context, &args, output),
+        PluginsCommand::Trust(command) => trust::run(context, &command, output),
         PluginsCommand::Enable { id } => switch::run(context, &id, true, output).await,
         PluginsCommand::Disable { id } => switch::run(context, &id, false, output).await,
-        PluginsCommand::Pack { dir, output: file } => pack::run(&dir, file, output),
+        PluginsCommand::Pack { dir, component, output: file, force } => {
+            pack::run(&pack::Request { dir, component, file, force }, output)
+        }
     }
 }
 
@@ -45,4 +66,10 @@ fn sources(context: &Context, config: &Config, plugin_dirs: Vec<PathBuf>) -> Res
     let workspace = context.locations.workspace(config, &config.default_agent());
     let workspace = workspace.map_err(|error| Failure::new(Code::Config, error.to_string()))?;
     Ok(plugins::sources(&context.locations, config, &workspace, plugin_dirs))
+}
+
+/// What is at a place that was named on the command line.
+fn locate(path: &Path) -> Result<Discovery, Failure> {
+    let path = std::path::absolute(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    Ok(discovery::locate(&path))
 }

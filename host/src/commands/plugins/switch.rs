@@ -1,13 +1,16 @@
 //! `creel plugins enable|disable`: changes one value of the configuration file and nothing else in it, then says what came of it.
+//! Refuses ids that nobody knows.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use config::{Config, KeyPath};
 use domain::PluginId;
+use plugin_host::discovery::{self, Found};
 use plugin_host::manifest;
 use plugin_host::plan::PluginState;
 use serde_json::Value;
 
+use super::replace::replace;
 use crate::commands::Context;
 use crate::exit::{Code, Failure};
 use crate::terminal::Output;
@@ -15,6 +18,10 @@ use crate::wiring::plugins;
 
 pub(super) async fn run(context: &Context, id: &str, enabled: bool, output: &Output) -> Result<Code, Failure> {
     let id = manifest::parse_id(id).map_err(|error| Failure::usage(error.to_string()))?;
+    let known = known(context).await?;
+    if !known.contains(&id) && !context.loaded.config.plugins.entries.contains_key(id.as_str()) {
+        return Err(unknown(&id, &known));
+    }
     let path = &context.loaded.path;
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -26,7 +33,7 @@ pub(super) async fn run(context: &Context, id: &str, enabled: bool, output: &Out
         .map_err(|error| Failure::new(Code::Config, format!("{}: {error}", path.display())))?;
     let parsed = config::parse(&changed, path, context.locations.environment())
         .map_err(|errors| Failure::new(Code::Config, format!("nothing was changed, the result would not be valid:\n{errors}")))?;
-    write_atomically(path, &changed)
+    replace(path, changed.as_bytes())
         .map_err(|error| Failure::new(Code::Config, format!("{} cannot be written: {error}", path.display())))?;
     output.line(format!("{key} is now {enabled} in {}", path.display()));
     if enabled {
@@ -35,9 +42,37 @@ pub(super) async fn run(context: &Context, id: &str, enabled: bool, output: &Out
     Ok(Code::Success)
 }
 
+/// Ids of the plugins that are found, also if plugins are switched off altogether, and the ids that they had before.
+async fn known(context: &Context) -> Result<BTreeSet<PluginId>, Failure> {
+    let sources = super::sources(context, &context.loaded.config, Vec::new())?;
+    let discovered = tokio::task::spawn_blocking(move || discovery::discover(&sources)).await;
+    let discovered = discovered.map_err(|error| Failure::internal(format!("looking for plugins failed: {error}")))?;
+    let ids = |found: Found| match found {
+        Found::Plugin(candidate) => {
+            let former = candidate.manifest.legacy_plugin_ids.iter().map(|id| PluginId::new(id.as_str()));
+            former.chain([candidate.manifest.id.clone()]).collect::<Vec<_>>()
+        }
+        Found::Failure(failure) => failure.id.into_iter().collect(),
+    };
+    Ok(discovered.found.into_iter().flat_map(ids).collect())
+}
+
+/// An entry for a plugin that nobody knows is most likely misspelt, and the plugin that was meant would stay as it is.
+fn unknown(id: &PluginId, known: &BTreeSet<PluginId>) -> Failure {
+    let failure = Failure::usage(format!("there is no plugin `{id}`, and no plugins.entries.{id} in the configuration"));
+    let list: Vec<&str> = known.iter().map(PluginId::as_str).collect();
+    match config::nearest(id.as_str(), list.iter().copied()) {
+        Some(nearest) => failure.hint(format!("did you mean `{nearest}`?")),
+        None if list.is_empty() => failure.hint("no plugins were found; `creel plugins list` says where they are looked for"),
+        None => failure.hint(format!("these were found: {}", list.join(", "))),
+    }
+}
+
 /// Enabling is one rung of a ladder; whatever keeps the plugin off all the same is told.
 async fn tell_effect(context: &Context, config: &Config, id: &PluginId, output: &Output) -> Result<(), Failure> {
-    let plan = plugins::survey(super::sources(context, config, Vec::new())?, plugins::settings(config)).await?;
+    let plan =
+        plugins::survey(super::sources(context, config, Vec::new())?, plugins::settings(config, context.locations.environment()))
+            .await?;
     match plan.reports.iter().find(|report| report.id.as_ref() == Some(id)) {
         None => output.warning(format!("no plugin `{id}` was found; `creel plugins list` shows what was")),
         Some(report) => match &report.state {
@@ -47,25 +82,4 @@ async fn tell_effect(context: &Context, config: &Config, id: &PluginId, output: 
         },
     }
     Ok(())
-}
-
-fn write_atomically(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    // A link stays one: what it points at is what the operator keeps.
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let directory = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory)?;
-    let temporary = directory.join(format!(".creel.json.{}", uuid::Uuid::now_v7()));
-    let written = std::fs::File::create_new(&temporary).and_then(|mut file| {
-        if let Ok(old) = std::fs::metadata(path) {
-            file.set_permissions(old.permissions())?;
-        }
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    });
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written
 }

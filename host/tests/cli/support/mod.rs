@@ -2,10 +2,12 @@
 
 mod bed;
 mod plugins;
+mod provider;
 mod staged;
 
 pub(crate) use bed::{Bed, json_of, stderr, stdout};
 pub(crate) use plugins::{CORE_MODULE, component_exporting, example, examples, test_guest, write_plugin};
+pub(crate) use provider::Provider;
 pub(crate) use staged::{Bell, Ended, Staged};
 
 use std::time::Duration;

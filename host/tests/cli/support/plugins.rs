@@ -65,9 +65,6 @@ pub(super) fn copy_compiled(cache: &Path) {
     let compiled = COMPILED.get_or_init(|| {
         let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-examples");
         fs::create_dir_all(&state).unwrap();
-        let grants = json!({ "capabilities": { "kv": true } });
-        let config = json!({ "plugins": { "entries": { "outbound-filter": grants, "run-journal": grants } } });
-        fs::write(state.join("creel.json"), config.to_string()).unwrap();
         let validated = Command::new(binary())
             .args(["plugins", "validate"])
             .arg(examples())

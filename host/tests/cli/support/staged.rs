@@ -53,12 +53,17 @@ impl Staged {
     /// Starts the binary on a terminal of its own, with these variables on top of the bed's. `script` of util-linux lends the terminal;
     /// stdout has what is on it, both streams in their order.
     pub(crate) fn on_terminal(bed: &Bed, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::in_shell(bed, arguments, variables, |binary| format!("exec {binary}"))
+    }
+
+    /// The same within a line for a shell, which `line` makes of the command.
+    pub(crate) fn in_shell(bed: &Bed, arguments: &[&str], variables: &[(&str, &str)], line: impl FnOnce(&str) -> String) -> Self {
         let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
         let plain = bed.process(arguments);
         let words = [plain.get_program()].into_iter().chain(plain.get_args());
         let words: Vec<String> = words.map(|word| quoted(word.to_str().unwrap())).collect();
         let pid_file = bed.temporary().join("pid");
-        let line = format!("echo $$ > {}; exec {}", quoted(pid_file.to_str().unwrap()), words.join(" "));
+        let line = format!("echo $$ > {}; {}", quoted(pid_file.to_str().unwrap()), line(&words.join(" ")));
         let mut script = Command::new("script");
         script.args(["-qec", &line, "/dev/null"]).env_clear().current_dir(bed.work());
         script.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -18,18 +18,27 @@ pub(super) struct End {
     /// Milliseconds that the tool ran; none: it did not run.
     pub(super) duration_ms: Option<u32>,
     pub(super) result: ToolResult,
+    /// Whether the host made the result up, because the call never got one.
+    pub(super) is_synthetic: bool,
 }
 
 impl End {
     /// The tool gave a result.
     pub(super) fn done(result: ToolResult) -> Self {
-        Self { outcome: ToolOutcome::Ok, error: None, duration_ms: None, result }
+        Self { outcome: ToolOutcome::Ok, error: None, duration_ms: None, result, is_synthetic: false }
     }
 
     /// The tool gave none.
     pub(super) fn failure(failure: &ToolFailure) -> Self {
         let text = failure.to_string();
-        Self { outcome: failure.outcome(), error: Some(text.clone()), duration_ms: None, result: ToolResult::text(text) }
+        let is_synthetic = *failure == ToolFailure::Aborted;
+        Self {
+            outcome: failure.outcome(),
+            error: Some(text.clone()),
+            duration_ms: None,
+            result: ToolResult::text(text),
+            is_synthetic,
+        }
     }
 
     /// The call could not run.
@@ -67,7 +76,8 @@ impl End {
     fn denied(outcome: ToolOutcome, status: &str, denied: &str, text: &str, plugin: &PluginId) -> Self {
         let details = json!({ "status": status, "deniedReason": denied, "reason": text, "pluginId": plugin });
         let result = ToolResult::text(text).with_details(details);
-        Self { outcome, error: Some(text.to_owned()), duration_ms: None, result }
+        let is_synthetic = outcome == ToolOutcome::Aborted;
+        Self { outcome, error: Some(text.to_owned()), duration_ms: None, result, is_synthetic }
     }
 
     /// With the time that the tool ran.

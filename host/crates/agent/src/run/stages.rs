@@ -58,17 +58,19 @@ pub(super) async fn all(run: &RunState, request: &RunRequest, progress: &mut Pro
     }
 }
 
-/// From the claim to the last gate. Stores nothing.
+/// From the claim to the last gate. Stores nothing. The session is owned before any plugin hears of the turn: a claim or a model that was
+/// chosen for a message which a busy session then refuses would be an effect without a turn.
 async fn open(run: &RunState, request: &RunRequest, progress: &mut Progress) -> Result<Opening, RunError> {
+    own_session(run, progress).await?;
     if let Some(claim) = ask_for_claim(run, request).await {
-        own_session(run, progress).await?;
+        load_rows(run).await?;
         return Ok(Opening::Claimed(claim.reply.map(without_trust)));
     }
     let configured = request.model.clone().unwrap_or_else(|| run.settings().model.clone());
     let selection = selection::select(run, request, configured).await;
     run.set_model(run.ports().models.resolve(&selection.model)?);
     let project = run.ports().prompt_sources.project_context().await.map_err(RunError::Workspace)?;
-    own_session(run, progress).await?;
+    load_rows(run).await?;
     let prompt_id = run.ports().ids.next_id();
     let built = build::build(
         run,
@@ -89,7 +91,7 @@ async fn open(run: &RunState, request: &RunRequest, progress: &mut Progress) -> 
     })
 }
 
-/// The session belongs to this run from here on, and its rows are loaded.
+/// The session belongs to this run from here on.
 async fn own_session(run: &RunState, progress: &mut Progress) -> Result<(), RunError> {
     // Noted before it is begun: when this future is dropped in between, the exit must give back what may have been taken.
     let owned = progress.owned.insert(Ownership::of(run));
@@ -97,6 +99,11 @@ async fn own_session(run: &RunState, progress: &mut Progress) -> Result<(), RunE
         progress.owned = None;
         return Err(error.into());
     }
+    Ok(())
+}
+
+/// Loads the transcript; after the model was chosen, which must not depend on it (plugin-hooks 4.1).
+async fn load_rows(run: &RunState) -> Result<(), RunError> {
     let rows = run.ports().store.rows(run.session_key().agent(), run.session_id()).await?;
     run.set_rows(rows);
     Ok(())
@@ -108,6 +115,9 @@ fn thinking<'a>(run: &'a RunState, request: &'a RunRequest) -> Option<&'a str> {
 
 async fn talk(run: &RunState, request: &RunRequest, built: &BuiltPrompt, progress: &mut Progress) -> Result<(), RunError> {
     let resolved = run.model().ok_or_else(|| RunError::Panicked("the model was not resolved before the talk".to_owned()))?;
+    if !request.images.is_empty() && !resolved.reads_images {
+        tracing::warn!(model = %resolved.model, "the model does not read images, so it is told only that there were some");
+    }
     let position = run.with_rows(<[_]>::len);
     let now = run.ports().clock.now_ms();
     let prompt_row = append::append(run, user_message(&request.message, request, now)).await?;

@@ -1,4 +1,5 @@
-//! What all parts of one run share. Facts that become known on the way (model, tools, rows) are set once and only read afterwards.
+//! What all parts of one run share. Facts that become known on the way (model, tools, rows) are set once and only read afterwards. Work
+//! that a plugin asks for has a state of its own, with the chain of plugins around it, over the same facts.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,7 +11,7 @@ use domain::model::ResolvedModel;
 use domain::ports::RunScope;
 use domain::session::{TranscriptEvent, TranscriptRow};
 use domain::tool::{Tool, ToolSpec};
-use domain::{RunId, SessionId, SessionKey};
+use domain::{PluginId, RunId, SessionId, SessionKey};
 use hooks::context::AgentContext;
 use hooks::events::Messages;
 use hooks::{Dispatcher, Scope};
@@ -20,16 +21,21 @@ use crate::emitter::Emitter;
 use crate::ports::{AgentPorts, AgentSettings};
 use crate::{Shared, wind_down};
 
-/// State of one run.
+/// State of one run, for its own work or for work that a plugin asked for.
 pub(crate) struct RunState {
+    facts: Arc<Facts>,
+    scope: Scope,
+    guard_scope: Scope,
+}
+
+/// What is the same for all work of a run.
+struct Facts {
     shared: Arc<Shared>,
     run_id: RunId,
     session_key: SessionKey,
     session_id: SessionId,
     from: String,
     sender_is_owner: Option<bool>,
-    scope: Scope,
-    guard_scope: Scope,
     run_scope: RunScope,
     emitter: Emitter,
     base_context: AgentContext,
@@ -61,9 +67,8 @@ impl RunState {
         base_context.sender_id = Some(request.from.clone());
         base_context.sandboxed = Some(false);
         let scope = || Scope { run: Some(run_scope.clone()), session_key: Some(session_key.clone()), ..Scope::default() };
-        Self {
-            scope: scope(),
-            guard_scope: scope(),
+        let (scope, guard_scope) = (scope(), scope());
+        let facts = Facts {
             run_scope,
             emitter,
             base_context,
@@ -77,19 +82,26 @@ impl RunState {
             permitted: OnceLock::new(),
             callable: OnceLock::new(),
             rows: Mutex::new(Vec::new()),
-        }
+        };
+        Self { facts: Arc::new(facts), scope, guard_scope }
+    }
+
+    /// The state for work that the last plugin of a chain asked for. It can be asked to stop by itself.
+    pub(crate) fn nested(&self, chain: Vec<PluginId>) -> Self {
+        let scope = |cancel| Scope { chain: chain.clone(), cancel, ..self.scope.clone() };
+        Self { facts: Arc::clone(&self.facts), scope: scope(Cancel::default()), guard_scope: scope(Cancel::default()) }
     }
 
     pub(crate) fn ports(&self) -> &AgentPorts {
-        &self.shared.ports
+        &self.facts.shared.ports
     }
 
     pub(crate) fn settings(&self) -> &AgentSettings {
-        &self.shared.settings
+        &self.facts.shared.settings
     }
 
     pub(crate) fn hooks(&self) -> &Dispatcher {
-        &self.shared.ports.hooks
+        &self.facts.shared.ports.hooks
     }
 
     /// For hooks that a request to stop ends.
@@ -104,7 +116,7 @@ impl RunState {
     }
 
     pub(crate) fn run_scope(&self) -> &RunScope {
-        &self.run_scope
+        &self.facts.run_scope
     }
 
     pub(crate) fn cancel(&self) -> &Cancel {
@@ -118,55 +130,55 @@ impl RunState {
     }
 
     pub(crate) fn run_id(&self) -> &RunId {
-        &self.run_id
+        &self.facts.run_id
     }
 
     pub(crate) fn session_key(&self) -> &SessionKey {
-        &self.session_key
+        &self.facts.session_key
     }
 
     pub(crate) fn session_id(&self) -> &SessionId {
-        &self.session_id
+        &self.facts.session_id
     }
 
     /// Who sent the message, and where replies go, as the channel addresses them.
     pub(crate) fn peer(&self) -> &str {
-        &self.from
+        &self.facts.from
     }
 
     pub(crate) fn sender_is_owner(&self) -> Option<bool> {
-        self.sender_is_owner
+        self.facts.sender_is_owner
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.facts.shared
     }
 
     /// What is known of the run from its beginning.
     pub(super) fn base_context(&self) -> &AgentContext {
-        &self.base_context
+        &self.facts.base_context
     }
 
     pub(crate) fn emit(&self, data: EventData) {
-        self.emitter.emit(data);
+        self.facts.emitter.emit(data);
     }
 
     /// Sets the model; the first one counts.
     pub(crate) fn set_model(&self, model: ResolvedModel) {
-        let _ = self.model.set(model);
+        let _ = self.facts.model.set(model);
     }
 
     pub(crate) fn model(&self) -> Option<&ResolvedModel> {
-        self.model.get()
+        self.facts.model.get()
     }
 
     pub(crate) fn context_window(&self) -> Option<u32> {
-        self.model.get().and_then(|model| model.context_window)
+        self.facts.model.get().and_then(|model| model.context_window)
     }
 
     /// Tools that the configured policy leaves.
     pub(crate) fn permitted_tools(&self) -> Vec<ToolSpec> {
-        let permitted = self.permitted.get_or_init(|| {
+        let permitted = self.facts.permitted.get_or_init(|| {
             let all: Vec<ToolSpec> = self.ports().tools.iter().map(|tool| tool.spec().clone()).collect();
             let names: BTreeSet<String> = self.ports().tool_support.permitted(&all).into_iter().collect();
             all.into_iter().filter(|tool| names.contains(&tool.name)).collect()
@@ -176,12 +188,12 @@ impl RunState {
 
     /// Fixes the tools that the model of this run may call.
     pub(crate) fn set_callable(&self, tools: &[ToolSpec]) {
-        let _ = self.callable.set(tools.iter().map(|tool| tool.name.clone()).collect());
+        let _ = self.facts.callable.set(tools.iter().map(|tool| tool.name.clone()).collect());
     }
 
     /// A tool that the model of this run may call.
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let callable = self.callable.get()?;
+        let callable = self.facts.callable.get()?;
         if !callable.contains(name) {
             return None;
         }
@@ -189,7 +201,7 @@ impl RunState {
     }
 
     pub(crate) fn tool_names(&self) -> Vec<&str> {
-        self.callable.get().map(|names| names.iter().map(String::as_str).collect()).unwrap_or_default()
+        self.facts.callable.get().map(|names| names.iter().map(String::as_str).collect()).unwrap_or_default()
     }
 
     /// Takes the rows that the store had when the run began to write.
@@ -208,7 +220,7 @@ impl RunState {
     }
 
     fn rows(&self) -> MutexGuard<'_, Vec<TranscriptRow>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All messages of the transcript as plugins see them at the end.

@@ -117,8 +117,11 @@ async fn a_run_that_is_dropped_in_its_exit_ends_as_it_would_have() {
 async fn a_busy_session_stays_with_its_owner() {
     let (ends, watch) = seen::<hook::AgentEnd>();
     let (resets, watch_resets) = seen::<hook::BeforeReset>();
-    let chat =
-        Setup::new([]).plugin::<hook::AgentEnd, _>("w", 0.0, watch).plugin::<hook::BeforeReset, _>("w", 0.0, watch_resets).chat();
+    let chat = Setup::new([])
+        .plugin::<hook::AgentEnd, _>("w", 0.0, watch)
+        .plugin::<hook::BeforeReset, _>("w", 0.0, watch_resets)
+        .recorder()
+        .chat();
     let id = SessionId::new("s");
     let open = OpenSession { key: key(), now: 1, new_id: id.clone(), fresh: false, interaction: true, cwd: "/w".into() };
     chat.store.open(open).await.unwrap();
@@ -130,12 +133,27 @@ async fn a_busy_session_stays_with_its_owner() {
     assert_eq!(chat.store.writer(&key()), Some(RunId::new("owner")));
     assert_eq!(chat.rows(), Vec::<String>::new());
     assert_eq!(ends.lock().unwrap().len(), 1);
+    // No plugin could claim the turn or choose its model; they hear that it failed and guard the text that says so.
+    let mut told = chat.journal();
+    told.sort();
+    assert_eq!(told, ["agent_end", "message_received", "message_sending", "message_sent", "reply_payload_sending"]);
 
     let fresh = RunRequest { fresh_session: true, ..RunRequest::new("go", key()) };
     let refused = chat.agent.accept(fresh).await.unwrap_err();
     assert!(matches!(refused, AcceptError::Store(StoreError::Busy { .. })), "{refused}");
     chat.agent.settle(Duration::from_secs(1)).await;
     assert_eq!(resets.lock().unwrap().len(), 0, "a reset that was refused did not happen");
+}
+
+/// The choice of a model must not depend on the transcript, so it is made before that is read (plugin-hooks 4.1).
+#[tokio::test]
+async fn the_model_is_chosen_before_the_transcript_is_read() {
+    let chat = Setup::new([]).recorder().store_fault(Op::Rows, 1, Fault::Error).chat();
+    assert_eq!(chat.user("go").await.error_kind, Some(RunErrorKind::Store));
+    let deciding =
+        ["before_agent_reply", "before_model_resolve", "before_agent_start", "agent_turn_prepare", "before_prompt_build"];
+    let asked: Vec<_> = chat.journal().into_iter().filter(|hook| deciding.contains(&hook.as_str())).collect();
+    assert_eq!(asked, deciding[..3]);
 }
 
 #[tokio::test]

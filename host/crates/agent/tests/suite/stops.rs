@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent::RunRequest;
 use agent::error::RunErrorKind;
-use agent::wind_down::WIND_DOWN;
+use agent::wind_down::{MAX_STOP_GRACE, WIND_DOWN};
 use domain::cancel::CancelReason;
 use domain::message::AgentMessage;
 use domain::session::{RunStatus, TranscriptEvent};
@@ -119,6 +119,36 @@ async fn a_result_that_comes_just_after_the_stop_is_kept() {
     let chat = setup.turn(calls([("c1", "write", json!({}))])).tool(&tool).chat();
     assert_eq!(chat.user("go").await.status, RunStatus::Killed, "the stop came before the end");
     assert_eq!(chat.rows()[2], "result c1: written");
+}
+
+/// A tool says how long its clean-up may take; within a limit it gets that time, and what it shows at the end is its result.
+#[tokio::test(start_paused = true)]
+async fn a_tool_gets_the_time_that_it_declared_to_clean_up() {
+    let second = Duration::from_secs(1);
+    let aborted = "error c1: the operation was aborted";
+    let shown = &format!("{aborted}. It had come so far.");
+    for (takes, declared, waited, row) in [
+        (2 * second, 2 * second, 2 * second, shown),
+        (2 * second, Duration::ZERO, WIND_DOWN, &aborted.to_owned()),
+        (3600 * second, 3600 * second, WIND_DOWN + MAX_STOP_GRACE, &aborted.to_owned()),
+    ] {
+        let setup = Setup::new([]);
+        let tool = FakeTool::cleaning_up("work", takes, declared).stopped(&setup.stop, CancelReason::User);
+        let was_shown = row == shown;
+        let chat = setup
+            .turn(calls([("c1", "work", json!({}))]))
+            .tool(&tool)
+            .plugin::<hook::ToolResultPersist, _>("w", 0.0, move |event, _, _| {
+                assert_eq!(event.is_synthetic, !was_shown, "what a tool showed is no invention of the host");
+                None::<tool_result_persist::Answer>
+            })
+            .chat();
+        let started = Instant::now();
+        assert_eq!(chat.user("go").await.status, RunStatus::Killed);
+        assert_eq!(started.elapsed(), waited, "{takes:?} {declared:?}");
+        assert_eq!(chat.rows()[2], *row);
+        chat.goes_on().await;
+    }
 }
 
 /// Between two calls of a sequential batch: no tool starts any more, no hook is asked, and each call still gets its result.

@@ -107,13 +107,13 @@ mod tests {
         let mut root = json!({
             "gateway": { "port": 1 }, "tools": { "deny": ["x"], "web": {}, "exec": { "mode": "deny" } },
             "agents": { "list": [{ "id": "a" }, { "id": "b", "sandbox": { "mode": "all" } }] },
-            "plugins": { "slots": { "memory.recall": "x" }, "entries": { "p": { "capabilities": { "http": true, "kv": true } } } },
+            "plugins": { "slots": { "memory.recall": "x" }, "entries": { "p": { "capabilities": { "cron": true, "kv": true } } } },
         });
         let taken = take(&mut root);
         let shown = |keys: &[KeyPath]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(
             shown(&taken.ignored),
-            ["gateway", "plugins.entries.p.capabilities.http", "plugins.slots[\"memory.recall\"]", "tools.web"]
+            ["gateway", "plugins.entries.p.capabilities.cron", "plugins.slots[\"memory.recall\"]", "tools.web"]
         );
         assert_eq!(shown(&taken.restrictions), ["agents.list[1].sandbox", "tools.exec.mode"]);
         let left = json!({

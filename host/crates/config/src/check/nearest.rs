@@ -2,7 +2,7 @@
 
 /// The candidate that is nearest to a word, if it is near enough to be meant. Upper and lower case count as equal; of equally near
 /// ones the first wins.
-pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let lowered = word.to_lowercase();
     let farthest = (word.chars().count() / 3).clamp(1, 3);
     candidates

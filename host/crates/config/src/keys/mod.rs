@@ -4,6 +4,10 @@
 mod agents;
 mod models;
 mod parts;
+mod plugin_circuit;
+mod plugin_grants;
+mod plugin_install;
+mod plugin_limits;
 mod plugins;
 pub(crate) mod quantity;
 mod secret;
@@ -16,10 +20,14 @@ pub use agents::{
 };
 pub use models::{CatalogMode, ModelApi, ModelCost, ModelDefinition, ModelInput, Models, Provider};
 pub use parts::{Approvals, LogLevel, Logging, Messages, PluginApprovals, RedactSensitive, Session};
-pub use plugins::{
-    Capabilities, Grant, HookSettings, HookTimeout, KvGrant, PluginEntry, PluginLimits, PluginLoad, PluginSlots, Plugins,
-    SessionExtensionGrant,
+pub use plugin_circuit::{HookTimeout, PluginCircuit, PluginHooks};
+pub use plugin_grants::{
+    Capabilities, ClockGrant, FsGrant, FsMode, Grant, HttpGrant, HttpRule, KvGrant, LimitedRule, RandomGrant, RealRandom,
+    SecretGrant, Seed, SessionExtensionGrant,
 };
+pub use plugin_install::PluginInstall;
+pub use plugin_limits::{PluginEngine, PluginLimits};
+pub use plugins::{HookSettings, PluginEntry, PluginLoad, PluginSlots, Plugins};
 pub use quantity::{Bytes, InvalidQuantity, Milliseconds, Quantity, Seconds, Unit};
 pub use secret::{MissingVariable, OpenObject, Secret, SecretInput, SecretMap, SecretReference, SecretSource, VariableReference};
 pub use security::{InstallPolicy, InstallPolicyCommand, InstallTarget, Security};

@@ -1,6 +1,6 @@
 //! `plugins`: which plugins run, what they are granted and how they are limited (plugin-hooks 9).
 //!
-//! Hook names in `hooks.timeouts` are any text here. The host compares them with its catalogue of hooks, which this crate does not
+//! Names of hooks and of their fields are any text here. The host compares them with its catalogue of hooks, which this crate does not
 //! know.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::quantity::{Bytes, Milliseconds, Quantity};
+use super::plugin_circuit::{HookTimeout, PluginCircuit, PluginHooks};
+use super::plugin_grants::Capabilities;
+use super::plugin_install::PluginInstall;
+use super::plugin_limits::{PluginEngine, PluginLimits};
 use super::secret::OpenObject;
 
 /// `plugins`.
@@ -23,8 +26,16 @@ pub struct Plugins {
     pub deny: Vec<String>,
     /// Where plugins are looked for, besides the standard places.
     pub load: PluginLoad,
+    /// What an installation must bring so that it may happen.
+    pub install: PluginInstall,
     /// Which plugin fills a place that only one can have.
     pub slots: PluginSlots,
+    /// How plugins are run, for all of them.
+    pub engine: PluginEngine,
+    /// How their hooks are called, for all of them.
+    pub hooks: PluginHooks,
+    /// What becomes of plugins that fail again and again.
+    pub circuit: PluginCircuit,
     /// Settings by plugin id.
     pub entries: BTreeMap<String, PluginEntry>,
 }
@@ -36,7 +47,11 @@ impl Default for Plugins {
             allow: Vec::new(),
             deny: Vec::new(),
             load: PluginLoad::default(),
+            install: PluginInstall::default(),
             slots: PluginSlots::default(),
+            engine: PluginEngine::default(),
+            hooks: PluginHooks::default(),
+            circuit: PluginCircuit::default(),
             entries: BTreeMap::new(),
         }
     }
@@ -75,77 +90,14 @@ pub struct PluginEntry {
     pub capabilities: Capabilities,
     /// Limits, where they differ from those of the host.
     pub limits: PluginLimits,
-    /// The host does not serve without this plugin: if it cannot load or is unhealthy, nothing runs unguarded.
+    /// The host does not serve without this plugin: if it does not load, nothing runs. If it loads and is unhealthy, because it failed
+    /// too often in a row, what it guards is blocked, and a placeholder is stored instead of what it should have checked.
     pub required: bool,
+    /// What becomes of it when it fails again and again, where it differs from `plugins.circuit`.
+    pub circuit: PluginCircuit,
     /// What the hooks of the plugin may see and how long they may take.
     pub hooks: HookSettings,
 }
-
-/// `plugins.entries.<id>.capabilities`. Absent: not granted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Capabilities {
-    /// A key-value store of its own that outlives sessions and restarts.
-    pub kv: Option<Grant<KvGrant>>,
-    /// Small values in the session that a call belongs to.
-    pub session_extension: Option<Grant<SessionExtensionGrant>>,
-}
-
-/// `true`, `false`, or an object that grants with limits.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub enum Grant<T> {
-    /// Granted with the host's limits, or not granted.
-    Switch(bool),
-    /// Granted with these limits.
-    Limited(T),
-}
-
-impl<T: Default + Clone> Grant<T> {
-    /// The limits of a capability that is granted. `None`: it is not.
-    pub fn granted(grant: Option<&Self>) -> Option<T> {
-        match grant {
-            None | Some(Self::Switch(false)) => None,
-            Some(Self::Switch(true)) => Some(T::default()),
-            Some(Self::Limited(limits)) => Some(limits.clone()),
-        }
-    }
-}
-
-/// Limits of the key-value store.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct KvGrant {
-    /// Keys and values together, in bytes or as text such as "20mb". Absent: the host's limit.
-    pub max_bytes: Option<Quantity<Bytes, 1, { 1 << 30 }>>,
-}
-
-/// Limits of the session extension.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct SessionExtensionGrant {
-    /// One value, in bytes or as text such as "4kb". Absent: the host's limit.
-    pub max_bytes: Option<Quantity<Bytes, 1, { 1 << 20 }>>,
-}
-
-/// `plugins.entries.<id>.limits`. Absent: the host's limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct PluginLimits {
-    /// Memory of one instance, all its linear memories together, in bytes or as text such as "64mb".
-    pub memory_bytes: Option<Quantity<Bytes, { 64 << 10 }, { 4 << 30 }>>,
-    /// Instances that may exist at the same time.
-    #[schemars(range(min = 1, max = 1_000))]
-    pub max_instances: Option<u32>,
-    /// Log text of one call, in bytes or as text such as "64kb". What is above is dropped and counted. 0: none.
-    pub log_bytes_per_call: Option<Quantity<Bytes, 0, { 16 << 20 }>>,
-    /// Answer of one call, in bytes or as text such as "1mb". A larger one counts as malformed.
-    pub output_bytes: Option<Quantity<Bytes, 1, { 64 << 20 }>>,
-}
-
-/// A hook timeout that an operator may set (plugin-hooks 1.7).
-pub type HookTimeout = Quantity<Milliseconds, 1, 600_000>;
 
 /// `plugins.entries.<id>.hooks`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -155,6 +107,9 @@ pub struct HookSettings {
     pub timeout_ms: Option<HookTimeout>,
     /// Times by hook name, for example `before_tool_call`. They win over `timeoutMs`.
     pub timeouts: BTreeMap<String, HookTimeout>,
+    /// Fields of events that the plugin may see, by hook name, for example `{ before_tool_call: ["toolName"] }`; docs/hooks.md has them.
+    /// The others are empty. It narrows what the manifest asks for and never adds to it.
+    pub fields: BTreeMap<String, Vec<String>>,
     /// Whether hooks that see the conversation are registered. Absent: for bundled plugins only.
     pub allow_conversation_access: Option<bool>,
     /// Whether the plugin may change the prompt.

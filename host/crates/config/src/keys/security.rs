@@ -62,7 +62,7 @@ pub struct InstallPolicyCommand {
     /// Names of variables that it gets from the host's environment.
     #[serde(default)]
     pub pass_env: Vec<String>,
-    /// Absolute paths of directories whose owners are trusted.
+    /// Absolute paths of directories. If there are any, the program has to be inside one of them.
     #[serde(default)]
     pub trusted_dirs: Vec<String>,
     /// Time that it may take, in milliseconds or as text such as "10s".

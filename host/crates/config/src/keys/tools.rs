@@ -17,7 +17,8 @@ pub struct Tools {
     pub also_allow: Option<Vec<String>>,
     /// Never these tools. It wins over every other rule.
     pub deny: Vec<String>,
-    /// The shell tool.
+    /// The shell tool. It is no sandbox: a command gets a few variables of the host's environment only, and can read and change all that
+    /// the host's user can, this file too; so keys are safer in the environment than here.
     pub exec: ExecSettings,
 }
 

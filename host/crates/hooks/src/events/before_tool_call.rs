@@ -25,7 +25,8 @@ pub struct Event {
     pub tool_input_kind: Option<String>,
     /// Paths that the parameters seem to name; hints.
     pub derived_paths: Vec<String>,
-    /// Why the host itself has already refused the call.
+    /// Why the host itself has already refused the call. The contract has it for loop detection (agent-loop 14.6); until a host detects
+    /// loops it is absent.
     pub vetoed: Option<String>,
 }
 

@@ -60,7 +60,10 @@ impl Outgoing {
             let delay = self.policy.delay(attempt, miss.asked_delay, jitter());
             let failure = match delay {
                 Some(delay) if miss.repeatable && attempt < self.policy.attempts => {
-                    tracing::info!(attempt, delay_ms = delay.as_millis(), "{}; the request is repeated", miss.failure);
+                    // In short: if it does not help, the failure is told in full by whoever asked.
+                    let (class, delay_ms) = (miss.failure.class.as_str(), delay.as_millis());
+                    tracing::info!(class, attempt, delay_ms, "a request to the model provider failed and is repeated");
+                    tracing::debug!("the failure that the request is repeated for: {}", miss.failure);
                     let slept = self.watch.without_idle().within(tokio::time::sleep(delay)).await;
                     slept.map_err(|expired| self.target.blame().expired(expired))?;
                     attempt += 1;

@@ -33,7 +33,7 @@ impl invocation::Host for InvocationView<'_> {
     }
 
     fn depth(&mut self) -> u32 {
-        self.call.depth
+        u32::try_from(self.call.chain.len()).unwrap_or(u32::MAX)
     }
 
     fn current_trace(&mut self) -> Option<invocation::Trace> {

@@ -1,7 +1,7 @@
 //! `kv`: durable storage of the plugin. Whose storage it is comes from the store's own state, never from the guest.
 
 use domain::PluginId;
-use domain::ports::PluginKv;
+use domain::ports::{KvLimits, PluginKv};
 
 use super::{capability, within};
 use crate::bindings::creel::plugin::{kv, types::HostError};
@@ -18,7 +18,7 @@ pub(crate) struct KvView<'a> {
     store: &'a dyn PluginKv,
     plugin: &'a PluginId,
     /// Absent: not granted. The linker has no `kv` then, so this is the second line.
-    quota_bytes: Option<u64>,
+    limits: Option<KvLimits>,
     call: &'a Call,
 }
 
@@ -33,24 +33,24 @@ impl State {
         KvView {
             store: &*plugin.ports.kv,
             plugin: &plugin.id,
-            quota_bytes: plugin.grants.kv.map(|grant| grant.max_bytes),
+            limits: plugin.grants.kv.map(|grant| KvLimits { max_bytes: grant.max_bytes, max_keys: grant.max_keys }),
             call: &self.call,
         }
     }
 }
 
 impl KvView<'_> {
-    fn quota(&self) -> Result<u64, HostError> {
-        self.quota_bytes.ok_or_else(|| {
+    fn limits(&self) -> Result<KvLimits, HostError> {
+        self.limits.ok_or_else(|| {
             HostError::Denied(format!("not granted; set plugins.entries.{}.capabilities.kv: true to allow it", self.plugin))
         })
     }
 
-    fn checked(&self, key: &str) -> Result<u64, HostError> {
+    fn checked(&self, key: &str) -> Result<KvLimits, HostError> {
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             return Err(HostError::Invalid(format!("a key has 1 to {MAX_KEY_BYTES} bytes, this one has {}", key.len())));
         }
-        self.quota()
+        self.limits()
     }
 }
 
@@ -61,8 +61,8 @@ impl kv::Host for KvView<'_> {
     }
 
     async fn set(&mut self, key: String, value: Vec<u8>, ttl_ms: Option<u64>) -> Result<(), HostError> {
-        let quota = self.checked(&key)?;
-        within(self.call, self.store.set(self.plugin, &key, &value, ttl_ms, quota)).await
+        let limits = self.checked(&key)?;
+        within(self.call, self.store.set(self.plugin, &key, &value, ttl_ms, limits)).await
     }
 
     async fn delete(&mut self, key: String) -> Result<bool, HostError> {
@@ -71,15 +71,15 @@ impl kv::Host for KvView<'_> {
     }
 
     async fn list_keys(&mut self, prefix: String, cursor: Option<String>, limit: u32) -> Result<kv::KeyPage, HostError> {
-        self.quota()?;
+        self.limits()?;
         let limit = if limit == 0 { MAX_PAGE } else { limit.min(MAX_PAGE) };
         let page = within(self.call, self.store.list_keys(self.plugin, &prefix, cursor.as_deref(), limit)).await?;
         Ok(kv::KeyPage { keys: page.keys, cursor: page.cursor })
     }
 
     async fn increment(&mut self, key: String, delta: i64) -> Result<i64, HostError> {
-        let quota = self.checked(&key)?;
-        within(self.call, self.store.increment(self.plugin, &key, delta, quota)).await
+        let limits = self.checked(&key)?;
+        within(self.call, self.store.increment(self.plugin, &key, delta, limits)).await
     }
 
     async fn compare_and_set(
@@ -88,8 +88,8 @@ impl kv::Host for KvView<'_> {
         expected: Option<Vec<u8>>,
         value: Option<Vec<u8>>,
     ) -> Result<bool, HostError> {
-        let quota = self.checked(&key)?;
-        let work = self.store.compare_and_set(self.plugin, &key, expected.as_deref(), value.as_deref(), quota);
+        let limits = self.checked(&key)?;
+        let work = self.store.compare_and_set(self.plugin, &key, expected.as_deref(), value.as_deref(), limits);
         within(self.call, work).await
     }
 }

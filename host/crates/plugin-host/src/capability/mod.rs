@@ -3,17 +3,24 @@
 //! bounded by the edge of the call, which covers everything that a guest does.
 
 pub(crate) mod config;
+pub(crate) mod files;
+pub(crate) mod http;
 pub(crate) mod invocation;
 pub(crate) mod kv;
 pub(crate) mod log;
+pub(crate) mod secrets;
 pub(crate) mod session_extension;
 pub(crate) mod tool_progress;
+pub(crate) mod tools_invoke;
 pub(crate) mod unavailable;
 pub(crate) mod wasi;
 
 use std::future::Future;
+use std::sync::{Arc, Weak};
 
-use domain::ports::StateError;
+use domain::PluginId;
+use domain::ports::{RunServices, StateError};
+use hooks::handler::MAX_CHAIN_DEPTH;
 
 use crate::bindings::creel::plugin::types::HostError;
 use crate::state::Call;
@@ -45,6 +52,22 @@ async fn within<T>(call: &Call, work: impl Future<Output = Result<T, StateError>
         () = cancelled => Err(HostError::Cancelled),
         result = work => result.map_err(from_state_error),
     }
+}
+
+/// What the run of a call does for plugins.
+fn services(call: &Call) -> Result<Arc<dyn RunServices>, HostError> {
+    let services = call.services.as_ref().and_then(Weak::upgrade);
+    services.ok_or_else(|| HostError::Unavailable("this call belongs to no run that goes on".to_owned()))
+}
+
+/// The chain of what a plugin starts out of a call. It ends before handlers would be left out because it is too deep: a guard must never
+/// be passed over that way.
+fn further_chain(call: &Call, plugin: &PluginId) -> Result<Vec<PluginId>, HostError> {
+    let chain: Vec<PluginId> = call.chain.iter().chain([plugin]).cloned().collect();
+    if chain.len() < MAX_CHAIN_DEPTH {
+        return Ok(chain);
+    }
+    Err(HostError::Limit(format!("calls of plugins inside one another are {MAX_CHAIN_DEPTH} deep already")))
 }
 
 fn from_state_error(error: StateError) -> HostError {

@@ -1,31 +1,70 @@
-//! The part of WASI that language runtimes import whether or not they use it: linked, and empty or refusing. No environment, no
-//! arguments, no files, no network; standard input is at its end, output goes to the log.
+//! The part of WASI that language runtimes import whether or not they use it: linked, and empty or refusing. No arguments, no files, no
+//! network, and of the environment what the operator named; clocks and random numbers as the operator says; standard input is at its
+//! end, output goes to the log.
 
 use std::sync::Arc;
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
+use crate::grant::{Clocks, Grants, Randomness};
 use crate::guest_log::{GuestLog, Stream};
 use crate::limits::RANDOM_BYTES;
+use crate::seeded::Seeded;
 
 /// Bytes that one write may hold; the guest's library splits larger ones.
 const WRITE_PERMIT: usize = 16 << 10;
 
 /// A context that inherits nothing.
-pub(crate) fn context(log: &Arc<GuestLog>) -> WasiCtx {
+pub(crate) fn context(log: &Arc<GuestLog>, grants: &Grants) -> WasiCtx {
     let printer = |stream| Printer { log: Arc::clone(log), stream };
-    WasiCtxBuilder::new()
+    let mut context = WasiCtxBuilder::new();
+    context
         .stdout(printer(Stream::Out))
         .stderr(printer(Stream::Err))
         .max_random_size(RANDOM_BYTES)
         .allow_tcp(false)
         .allow_udp(false)
-        .allow_ip_name_lookup(false)
-        .build()
+        .allow_ip_name_lookup(false);
+    for (name, value) in grants.env.iter().flat_map(|env| env.iter()) {
+        context.env(name, value);
+    }
+    if grants.clocks == Clocks::Frozen {
+        context.wall_clock(Frozen).monotonic_clock(Frozen);
+    }
+    if let Randomness::Seeded(seed) = grants.randomness {
+        context.secure_random(Seeded::new(seed, 0)).insecure_random(Seeded::new(seed, 1)).insecure_random_seed(u128::from(seed));
+    }
+    context.build()
+}
+
+/// A clock that stands still. Timers of WASI run by the host's own clock, so a guest that waits goes on.
+struct Frozen;
+
+impl HostWallClock for Frozen {
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(1)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+impl HostMonotonicClock for Frozen {
+    fn resolution(&self) -> u64 {
+        1
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
 }
 
 /// Standard output or error of a guest. Takes everything at once, so a guest never waits for it.

@@ -21,6 +21,27 @@ pub(crate) fn from_wit(result: wit::ToolResult) -> Result<ToolResult, Fault> {
     })
 }
 
+/// A result for a guest. What a tool said of ending the turn is not the guest's business.
+pub(crate) fn to_wit(result: ToolResult) -> wit::ToolResult {
+    wit::ToolResult {
+        content: result.content.into_iter().filter_map(shown).collect(),
+        details: result.details.map(|details| details.to_string()),
+        terminate: false,
+    }
+}
+
+fn shown(block: ContentBlock) -> Option<wit::ContentBlock> {
+    match block {
+        ContentBlock::Text(text) => Some(wit::ContentBlock::Text(text.text)),
+        // What is not base64 can be shown to nobody.
+        ContentBlock::Image(image) => {
+            let data = STANDARD.decode(image.data).ok()?;
+            Some(wit::ContentBlock::Image(wit::Image { data, mime_type: image.mime_type }))
+        }
+        ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) | ContentBlock::Other(_) => None,
+    }
+}
+
 fn block(block: wit::ContentBlock) -> ContentBlock {
     match block {
         wit::ContentBlock::Text(text) => ContentBlock::text(text),
@@ -41,6 +62,9 @@ mod tests {
         let taken = from_wit(result("[1]")).unwrap();
         assert_eq!(taken.content, [ContentBlock::image("QQ==", "image/png")]);
         assert_eq!((taken.details, taken.terminate), (Some(serde_json::json!([1])), true));
+        let given = to_wit(from_wit(result("[1]")).unwrap());
+        assert!(matches!(&given.content[..], [wit::ContentBlock::Image(image)] if image.data == [0x41]));
+        assert_eq!((given.details.as_deref(), given.terminate), (Some("[1]"), false));
         assert!(from_wit(result("{")).unwrap_err().text().starts_with("details: not valid JSON"));
     }
 }

@@ -2,6 +2,7 @@
 //! are looked for. Reads manifests and nothing else; whether a plugin runs is decided elsewhere. One bad plugin never hides another.
 
 mod place;
+mod protection;
 mod root;
 
 use std::collections::BTreeMap;
@@ -102,6 +103,13 @@ pub struct Failure {
     pub error: DiscoveryError,
 }
 
+impl Failure {
+    /// The id that it would have if it were a plugin. One that is wrong about its id has none.
+    fn claims(&self) -> Option<&PluginId> {
+        self.id.as_ref().filter(|_| !matches!(self.error, DiscoveryError::OtherId { .. }))
+    }
+}
+
 /// What was found at one place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
@@ -109,6 +117,16 @@ pub enum Found {
     Plugin(Box<Candidate>),
     /// Something that is none.
     Failure(Box<Failure>),
+}
+
+impl Found {
+    /// The id that it has, or would have.
+    pub fn id(&self) -> Option<&PluginId> {
+        match self {
+            Self::Plugin(candidate) => Some(&candidate.manifest.id),
+            Self::Failure(failure) => failure.id.as_ref(),
+        }
+    }
 }
 
 /// Skills, prompts and themes of a resource package.
@@ -209,14 +227,37 @@ pub enum DiscoveryError {
         cause: InvalidPluginId,
     },
     /// Two plugins have one id.
-    #[error("two plugins have the id `{id}`: {} is loaded, {} is not; remove one", first.display(), second.display())]
+    #[error("two plugins have the id `{id}`: {} comes first, so {} is left out; remove one", first.display(), second.display())]
     Duplicate {
         /// The id.
         id: PluginId,
-        /// The plugin that has it.
+        /// The plugin that has it, whether or not it loads.
         first: PathBuf,
         /// The other one.
         second: PathBuf,
+    },
+    /// A directory of plugins holds too much.
+    #[error(
+        "{} has more than {max} entries that may be plugins; the last {left_out} by name are left out; move what is no plugin elsewhere",
+        path.display()
+    )]
+    LeftOut {
+        /// The directory.
+        path: PathBuf,
+        /// The limit.
+        max: usize,
+        /// How many are left out.
+        left_out: usize,
+    },
+    /// Somebody else can change a plugin that is trusted because it ships with the host.
+    #[error(
+        "{path} can be changed by others, and plugins that ship with the host see conversations unasked; let it belong to root or to the \
+         host's user, and run `chmod -R go-w {path}`",
+        path = path.display()
+    )]
+    Unprotected {
+        /// The file or directory.
+        path: PathBuf,
     },
 }
 
@@ -251,18 +292,26 @@ pub fn locate(path: &Path) -> Discovery {
     discover(&Sources { load_paths: vec![path.to_owned()], ..Sources::default() })
 }
 
-/// Refuses a plugin whose id an earlier one has. The same plugin at the same place, found twice, is one.
+/// Refuses a plugin whose id an earlier one has, also if that one is faulty: a plugin that the operator put first is never replaced by
+/// another one because it broke. The same plugin at the same place, found twice, is one.
 fn unique(found: Vec<Found>) -> Vec<Found> {
+    let real = |place: &Path| std::fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
     let mut first: BTreeMap<PluginId, (PathBuf, PathBuf)> = BTreeMap::new();
     let mut kept = Vec::with_capacity(found.len());
     for found in found {
-        let Found::Plugin(candidate) = found else {
-            kept.push(found);
-            continue;
+        let candidate = match found {
+            Found::Plugin(candidate) => candidate,
+            Found::Failure(failure) => {
+                if let Some(id) = failure.claims() {
+                    first.entry(id.clone()).or_insert_with(|| (failure.place.clone(), real(&failure.place)));
+                }
+                kept.push(Found::Failure(failure));
+                continue;
+            }
         };
         let id = candidate.manifest.id.clone();
         let place = candidate.place();
-        let real = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());
+        let real = real(&place);
         match first.get(&id) {
             Some((_, known)) if *known == real => {}
             Some((known, _)) => {

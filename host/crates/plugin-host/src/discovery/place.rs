@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use cap_std::fs::DirEntry;
 use domain::PluginId;
 
-use super::root::{FileError, FileKind, Root};
-use super::{Candidate, Discovery, DiscoveryError, Failure, Found, ManifestSource, Origin, ResourcePackage};
+use super::root::{FileError, FileKind, Listing, MAX_ENTRIES, Root};
+use super::{Candidate, Discovery, DiscoveryError, Failure, Found, ManifestSource, Origin, ResourcePackage, protection};
 use crate::embedded;
 use crate::inspect::MAX_COMPONENT_BYTES;
 use crate::manifest::{self, FILE_NAME, Manifest, entry_id};
@@ -30,15 +31,25 @@ pub(super) fn named(path: &Path, origin: Origin, discovery: &mut Discovery) {
     }
 }
 
-/// Looks at everything in a directory of plugins. Hidden names, and files that are no components, are passed over.
+/// Looks at everything in a directory of plugins. Hidden names, and files that are no components, are passed over. Of more than can be
+/// looked at the first ones in the order of their names are, and the rest is told.
 pub(super) fn children(directory: &Path, origin: Origin, discovery: &mut Discovery) {
     let mut finder = Finder { origin, discovery };
-    let names = match Root::open(directory).and_then(|root| root.names(Path::new("."))) {
-        Ok(names) => names,
+    let must_be_protected = origin == Origin::Bundled;
+    if must_be_protected && let Err(error) = protection::check(directory) {
+        return finder.fail(directory, None, error);
+    }
+    let listed = Root::open(directory).and_then(|root| root.list(Path::new("."), may_be_plugin));
+    let Listing { names, left_out } = match listed {
+        Ok(listing) => listing,
         Err(error) => return finder.fail(directory, None, error.into()),
     };
     for name in names {
         let path = directory.join(name);
+        if must_be_protected && let Err(error) = protection::check_all(&path) {
+            finder.fail(&path, None, error);
+            continue;
+        }
         // A link to a plugin elsewhere is the operator's own; what is inside may not lead out again.
         if path.is_dir() {
             finder.directory(&path);
@@ -46,6 +57,15 @@ pub(super) fn children(directory: &Path, origin: Origin, discovery: &mut Discove
             finder.single(&path);
         }
     }
+    if left_out > 0 {
+        finder.fail(directory, None, DiscoveryError::LeftOut { path: directory.to_owned(), max: MAX_ENTRIES, left_out });
+    }
+}
+
+/// Whether an entry of a directory of plugins is looked at: a directory, a link, or what is named like a component.
+fn may_be_plugin(entry: &DirEntry) -> bool {
+    let is_plain_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+    !is_plain_file || is_component(Path::new(&entry.file_name()))
 }
 
 fn is_plugin_directory(path: &Path) -> bool {

@@ -1,12 +1,14 @@
 //! The directory of one plugin or package, as a handle. Everything in it is opened through the handle, so that neither `..`, nor an
-//! absolute path, nor a link leads out of it. Reads and listings are bounded.
+//! absolute path, nor a link leads out of it. Reads and listings are bounded, and only regular files are read: a pipe would be waited for
+//! without end.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, DirEntry, File, OpenOptions, OpenOptionsExt};
 
 /// Most entries of one directory that are looked at.
 pub(crate) const MAX_ENTRIES: usize = 1_000;
@@ -68,6 +70,20 @@ pub(crate) enum FileKind {
     Other,
 }
 
+/// The names in a directory.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// The first ones, in order.
+    pub(crate) names: Vec<OsString>,
+    /// How many more there are.
+    pub(crate) left_out: usize,
+}
+
+/// Hidden names, and dependencies of other tools.
+fn is_passed_over(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
+}
+
 /// A directory.
 #[derive(Debug)]
 pub(crate) struct Root {
@@ -105,33 +121,54 @@ impl Root {
     /// The content of a file of at most `max` bytes.
     pub(crate) fn read(&self, relative: &Path, max: usize) -> Result<Vec<u8>, FileError> {
         let path = self.path.join(relative);
-        // Opening a pipe would wait for its other end.
+        // Looked at before it is opened, because opening a device may do something, and again in `open`, because it may be another
+        // one by then.
         if self.kind(relative)? != FileKind::File {
             return Err(FileError::NotAFile { path });
         }
-        let file = self.dir.open(relative).map_err(|error| self.error(relative, &error))?;
+        let file = self.open_regular(relative)?;
         let mut content = Vec::new();
         let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
         file.take(limit).read_to_end(&mut content).map_err(|error| self.error(relative, &error))?;
         if content.len() > max { Err(FileError::TooLarge { path, max }) } else { Ok(content) }
     }
 
+    /// Opens a regular file without waiting: that of a pipe without a writer ends at once instead of never.
+    fn open_regular(&self, relative: &Path) -> Result<File, FileError> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NONBLOCK);
+        let file = self.dir.open_with(relative, &options).map_err(|error| self.error(relative, &error))?;
+        let metadata = file.metadata().map_err(|error| self.error(relative, &error))?;
+        if metadata.is_file() { Ok(file) } else { Err(FileError::NotAFile { path: self.path.join(relative) }) }
+    }
+
     /// The names in a directory inside, sorted; without those that start with a dot, and without dependencies of other tools.
     pub(crate) fn names(&self, relative: &Path) -> Result<Vec<OsString>, FileError> {
+        let listing = self.list(relative, |_| true)?;
+        if listing.left_out > 0 {
+            return Err(FileError::TooMany { path: self.path.join(relative), max: MAX_ENTRIES });
+        }
+        Ok(listing.names)
+    }
+
+    /// The first names of those that count, sorted, and how many are left out beyond [`MAX_ENTRIES`]; which ones are the first does not
+    /// depend on the order in which the system lists them.
+    pub(crate) fn list(&self, relative: &Path, counts: impl Fn(&DirEntry) -> bool) -> Result<Listing, FileError> {
         let entries = self.dir.read_dir(relative).map_err(|error| self.error(relative, &error))?;
-        let mut names = Vec::new();
+        let (mut names, mut left_out) = (BTreeSet::new(), 0);
         for entry in entries {
-            let name = entry.map_err(|error| self.error(relative, &error))?.file_name();
-            if name.as_encoded_bytes().starts_with(b".") || name == "node_modules" {
+            let entry = entry.map_err(|error| self.error(relative, &error))?;
+            let name = entry.file_name();
+            if is_passed_over(&name) || !counts(&entry) {
                 continue;
             }
-            if names.len() == MAX_ENTRIES {
-                return Err(FileError::TooMany { path: self.path.join(relative), max: MAX_ENTRIES });
+            names.insert(name);
+            if names.len() > MAX_ENTRIES {
+                names.pop_last();
+                left_out += 1;
             }
-            names.push(name);
         }
-        names.sort();
-        Ok(names)
+        Ok(Listing { names: names.into_iter().collect(), left_out })
     }
 
     /// Whether a path inside is itself a link.
@@ -194,6 +231,15 @@ mod tests {
         }
     }
 
+    /// A pipe that takes the place of a file after it was looked at.
+    #[test]
+    fn a_pipe_that_was_a_file_a_moment_ago_is_not_waited_for() {
+        let (place, root) = place();
+        let made = std::process::Command::new("mkfifo").arg(place.path().join("root/pipe")).status();
+        assert!(made.unwrap().success());
+        assert!(matches!(root.open_regular(Path::new("pipe")), Err(FileError::NotAFile { .. })));
+    }
+
     #[cfg(unix)]
     #[test]
     fn nothing_leads_out() {
@@ -221,5 +267,13 @@ mod tests {
             fs::write(place.path().join(format!("root/sub/{n}")), "").unwrap();
         }
         assert!(matches!(root.names(Path::new("sub")), Err(FileError::TooMany { .. })));
+        let listing = root.list(Path::new("sub"), |_| true).unwrap();
+        let mut expected: Vec<String> = (0..MAX_ENTRIES).map(|n| n.to_string()).chain(["a".to_owned(), "b".to_owned()]).collect();
+        expected.sort();
+        expected.truncate(MAX_ENTRIES);
+        assert_eq!((listing.names.len(), listing.left_out), (MAX_ENTRIES, 2));
+        assert!(listing.names.iter().zip(&expected).all(|(name, expected)| name == expected.as_str()));
+        let letters = root.list(Path::new("sub"), |entry| entry.file_name().as_encoded_bytes()[0].is_ascii_alphabetic()).unwrap();
+        assert_eq!((letters.names, letters.left_out), (vec![OsString::from("a"), OsString::from("b")], 0));
     }
 }

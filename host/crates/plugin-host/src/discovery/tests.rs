@@ -156,8 +156,106 @@ fn of_two_plugins_with_one_id_the_earlier_one_loads_and_both_places_are_named() 
     for (failure, second) in failures.iter().zip(["workspace/copy.wasm", "workspace/guard"]) {
         let first = tree.path("installed/guard");
         let second = tree.path(second);
-        let expected = format!("two plugins have the id `guard`: {} is loaded, {} is not", first.display(), second.display());
+        let expected =
+            format!("two plugins have the id `guard`: {} comes first, so {} is left out", first.display(), second.display());
         assert!(failure.starts_with(&expected), "{failure}");
+    }
+}
+
+/// Also if it is faulty; but one that is only wrong about its id has none.
+#[test]
+fn a_faulty_plugin_keeps_its_id() {
+    let tree = Tree::new();
+    tree.file(&format!("installed/guard/{FILE_NAME}"), manifest("guard", None)).plugin("workspace/guard", "guard");
+    tree.file(&format!("installed/kit/{FILE_NAME}"), manifest("kit", None)).package("installed/kit", &json!({}));
+    tree.file("installed/kit/extensions/a.wasm", packed("other")).file("installed/kit/extensions/b.wasm", packed("kit/b"));
+    tree.plugin("workspace/other", "other");
+    let discovery = discover(&Sources {
+        installed: Some(tree.path("installed")),
+        workspace: Some(tree.path("workspace")),
+        ..Sources::default()
+    });
+    assert_eq!(ids(&discovery), ["kit/b", "other"]);
+    assert!(failures(&discovery).iter().any(|it| it.contains("comes first") && it.contains("workspace/guard is left out")));
+}
+
+#[test]
+fn of_too_many_plugins_the_first_ones_by_name_are_looked_at_and_the_rest_is_told() {
+    let tree = Tree::new();
+    for number in 0..1_002 {
+        tree.plugin(&format!("all/p{number:04}"), &format!("p{number:04}"));
+        tree.file(&format!("all/note-{number}.txt"), "");
+    }
+    let discovery = tree.locate("all");
+    let ids = ids(&discovery);
+    assert_eq!((ids.len(), ids.first(), ids.last()), (1_000, Some(&"p0000"), Some(&"p0999")));
+    assert!(failure(&discovery).contains("all has more than 1000 entries that may be plugins; the last 2 by name are left out"));
+}
+
+#[test]
+fn pipes_are_not_waited_for() {
+    let tree = Tree::new();
+    tree.plugin("all/fine", "fine")
+        .file("all/manifest/readme", "")
+        .file("all/package/readme", "")
+        .plugin("all/component", "component");
+    let pipe = |path: &str| {
+        let made = std::process::Command::new("mkfifo").arg(tree.path(path)).status();
+        assert!(made.unwrap().success());
+    };
+    pipe("all/single.wasm");
+    pipe("all/manifest/creel.plugin.json");
+    pipe("all/package/package.json");
+    pipe("all/component/plugin.wasm");
+    let discovery = tree.locate("all");
+    assert_eq!(ids(&discovery), ["component", "fine"]);
+    let failures = failures(&discovery);
+    for expected in ["single.wasm is not a file", "manifest/creel.plugin.json is not a file", "package has no creel.plugin.json"]
+    {
+        assert!(failures.iter().any(|it| it.contains(expected)), "{failures:?}\nwanted: {expected}");
+    }
+    let [Found::Plugin(component)] =
+        discovery.found.iter().filter(|it| it.id().is_some_and(|id| id.as_str() == "component")).collect::<Vec<_>>()[..]
+    else {
+        panic!()
+    };
+    let error = crate::plan::open_component(component).unwrap_err();
+    assert!(error.to_string().contains("plugin.wasm is not a file"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn plugins_that_ship_with_the_host_are_refused_if_others_can_change_them() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let protected = || {
+        let tree = Tree::new();
+        tree.plugin("shipped/guard", "guard").plugin("shipped/other", "other").file("shipped/guard/plugin.wasm", "");
+        let files = ["guard", "guard/plugin.wasm", "guard/creel.plugin.json", "other", "other/creel.plugin.json"];
+        set(&tree, "shipped", 0o755);
+        files.iter().for_each(|file| set(&tree, &format!("shipped/{file}"), 0o755));
+        tree
+    };
+    fn set(tree: &Tree, path: &str, mode: u32) {
+        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let shipped = |tree: &Tree| discover(&Sources { bundled: Some(tree.path("shipped")), ..Sources::default() });
+    for (path, mode, left) in [
+        ("shipped", 0o775, vec![]),
+        ("shipped", 0o757, vec![]),
+        ("shipped/guard", 0o775, vec!["other"]),
+        ("shipped/guard/plugin.wasm", 0o666, vec!["other"]),
+        ("shipped/guard", 0o700, vec!["guard", "other"]),
+    ] {
+        let tree = protected();
+        set(&tree, path, mode);
+        let discovery = shipped(&tree);
+        assert_eq!(ids(&discovery), left, "{path} {mode:o}");
+        for told in failures(&discovery) {
+            assert!(told.contains(&format!("{path} can be changed by others")) && told.contains("chmod -R go-w"), "{told}");
+        }
+        let named = discover(&Sources { installed: Some(tree.path("shipped")), ..Sources::default() });
+        assert_eq!(ids(&named), ["guard", "other"], "only what is trusted unasked must be protected");
     }
 }
 

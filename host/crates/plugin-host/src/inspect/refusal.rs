@@ -82,7 +82,7 @@ pub(super) fn collect(inspection: &Inspection, plugin: &str, grants: &Grants) ->
     for import in &inspection.imports {
         let name = import.name.clone();
         match import.need {
-            Need::Grant(capability) if !grants.covers(capability) => {
+            Need::Grant(capability) if !grants.covers(capability) && !capability.links_ungranted() => {
                 refusals.push(Refusal::Ungranted { plugin: plugin.to_owned(), import: name, capability });
             }
             Need::NotOffered(_) => refusals.push(Refusal::NotOffered { import: name }),

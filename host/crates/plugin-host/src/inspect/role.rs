@@ -69,7 +69,10 @@ impl Need {
             (true, _) => Capability::of_interface(name.interface),
             (false, package) if STANDARD.contains(&package) && name.is_release_of(STANDARD_LINE) => return Self::Standard,
             (false, package) if STANDARD.contains(&package) => return Self::OtherStandard,
-            (false, package) => Capability::of_interface(package),
+            (false, package) => match Capability::of_interface(package) {
+                Some(_) if !name.is_release_of(STANDARD_LINE) => return Self::OtherStandard,
+                capability => capability,
+            },
         };
         match capability {
             Some(capability) if capability.offered() => Self::Grant(capability),

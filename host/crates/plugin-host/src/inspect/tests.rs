@@ -102,17 +102,20 @@ fn all_imports_that_cannot_be_had_are_told_at_once() {
         [
             "imports `creel:plugin/kv@0.1.0`, which is not granted; to grant it set plugins.entries.guard.capabilities.kv: true",
             "imports `creel:plugin/session-extension@0.1.2`, which is not granted; to grant it set plugins.entries.guard.capabilities.sessionExtension: true",
-            "imports `creel:plugin/secrets@0.1.0`, which this version of the host does not offer; build the plugin without it",
+            "imports `creel:plugin/secrets@0.1.0`, which is not granted; to grant it set plugins.entries.guard.capabilities.secrets: true",
             "has the unknown import `creel:plugin/new-thing@0.1.9`; build the plugin against the interfaces of creel:plugin 0.1 only",
-            "imports `wasi:http/types@0.2.3`, which this version of the host does not offer; build the plugin without it",
             "imports `wasi:cli/stdout@0.3.0`; of the standard interfaces this host links those of 0.2; build the plugin for wasm32-wasip2",
             "has the unknown import `acme:tools/box@1.0.0`; build the plugin against the interfaces of creel:plugin 0.1 only",
         ]
     );
-    let granted = Grants { kv: Some(KvGrant { max_bytes: 1 }), session_extension: Some(SessionExtensionGrant { max_bytes: 1 }) };
-    assert_eq!(reasons(&inspection, &granted).len(), 5);
+    let granted = Grants {
+        kv: Some(KvGrant { max_bytes: 1, max_keys: 1 }),
+        session_extension: Some(SessionExtensionGrant { max_bytes: 1 }),
+        ..Grants::default()
+    };
+    assert_eq!(reasons(&inspection, &granted).len(), 4);
     let sentence = inspection.refusals("guard", &Grants::default()).to_string();
-    assert_eq!(sentence.matches("; imports ").count() + sentence.matches("; has the unknown").count(), 6);
+    assert_eq!(sentence.matches("; imports ").count() + sentence.matches("; has the unknown").count(), 5);
 }
 
 #[test]
@@ -121,8 +124,8 @@ fn every_import_of_the_contract_has_its_need() {
         ("types log config invocation tool-progress tool-authority ended-transcript", Need::Free),
         ("kv", Need::Grant(Capability::Kv)),
         ("session-extension", Need::Grant(Capability::SessionExtension)),
-        ("secrets", Need::NotOffered(Capability::Secrets)),
-        ("tools-invoke", Need::NotOffered(Capability::ToolsInvoke)),
+        ("secrets", Need::Grant(Capability::Secrets)),
+        ("tools-invoke", Need::Grant(Capability::ToolsInvoke)),
         ("messages-send", Need::NotOffered(Capability::MessagesSend)),
         ("sessions-read", Need::NotOffered(Capability::SessionsRead)),
         ("next-turn", Need::NotOffered(Capability::NextTurn)),

@@ -1,7 +1,7 @@
 //! `hooks` of a manifest: one handler per entry, with the options of plugin-hooks 1.1. An option that belongs to another hook is
 //! ignored, an entry for a hook that does not exist is left out; each says so in a diagnostic.
 
-use hooks::{HandlerOptions, HookId};
+use hooks::{FieldSet, HandlerOptions, HookId};
 use serde_json::Value;
 
 use super::error::ManifestError;
@@ -51,8 +51,9 @@ pub(super) fn read(
             continue;
         };
         let handler_name = handler_name(entry.handler.as_deref().unwrap_or_default(), index, place)?;
+        let fields = entry.fields.as_ref().map(|names| fields(hook, names, index, place)).transpose()?;
         let mut reader = OptionReader { hook, index, diagnostics: &mut *diagnostics };
-        handlers.push(HandlerEntry { hook, handler_name, options: reader.options(entry) });
+        handlers.push(HandlerEntry { hook, handler_name, options: HandlerOptions { fields, ..reader.options(entry) } });
     }
     Ok(handlers)
 }
@@ -70,6 +71,14 @@ fn handler_name(name: &str, index: usize, place: &str) -> Result<String, Manifes
         return Err(ManifestError::Shape { place: place.to_owned(), problem });
     }
     Ok(name.to_owned())
+}
+
+/// A list that holds a name that is no field is refused: passing over it would withhold what the plugin needs.
+fn fields(hook: HookId, names: &[String], index: usize, place: &str) -> Result<FieldSet, ManifestError> {
+    FieldSet::parse(hook, names).map_err(|unknown| {
+        let problem = format!("`hooks[{index}].fields`: {unknown}");
+        ManifestError::Shape { place: place.to_owned(), problem }
+    })
 }
 
 /// Reads the options of one entry.
@@ -93,6 +102,7 @@ impl OptionReader<'_> {
                 .of_hooks("requiresToolAuthority", entry.requires_tool_authority, &[HookId::BeforePromptBuild])
                 .unwrap_or(false),
             strip_prompt_fields: false,
+            fields: None,
         }
     }
 

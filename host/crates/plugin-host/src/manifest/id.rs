@@ -31,7 +31,8 @@ pub fn parse_id(text: &str) -> Result<PluginId, InvalidPluginId> {
     match (fits, RESERVED.contains(&text)) {
         (true, false) => Ok(PluginId::new(text)),
         (true, true) => Err(InvalidPluginId::Reserved(text.to_owned())),
-        (false, _) => Err(InvalidPluginId::Form(text.chars().take(MAX_ID_CHARS).collect())),
+        // Escaped, so that it stays one line of what is printed about it.
+        (false, _) => Err(InvalidPluginId::Form(text.escape_debug().take(MAX_ID_CHARS).collect())),
     }
 }
 

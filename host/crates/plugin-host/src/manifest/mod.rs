@@ -4,10 +4,10 @@
 //! Keys that this host does not know are tolerated. Of the known ones a wrong type is an error that names file and key; what 1.1
 //! tolerates (an unknown hook, an unusable list of triggers) becomes a diagnostic, and the plugin still loads.
 
+mod capabilities;
 mod error;
 mod handlers;
 mod id;
-mod limits;
 mod object;
 mod shape;
 
@@ -18,12 +18,12 @@ use domain::PluginId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::grant::{Asked, Capability};
+use crate::grant::Asked;
+use crate::limits::RequestedLimits;
 
 pub use error::ManifestError;
 pub use handlers::{HandlerEntry, MAX_HANDLERS};
 pub use id::{InvalidPluginId, MAX_ID_CHARS, entry_id, parse_id};
-pub use limits::RequestedLimits;
 
 /// Name of the manifest file, and of the section that holds it in a single-file plugin.
 pub const FILE_NAME: &str = "creel.plugin.json";
@@ -156,7 +156,7 @@ impl Manifest {
         let id = parse_id(&shape.id).map_err(|cause| ManifestError::Id { place: place.to_owned(), cause })?;
         let mut diagnostics = Vec::new();
         let handlers = handlers::read(shape.hooks, place, &mut diagnostics)?;
-        let capabilities = asked(&shape.capabilities, place, &mut diagnostics)?;
+        let capabilities = capabilities::asked(&shape.capabilities, place, &mut diagnostics)?;
         Ok(Self {
             id,
             name: shape.name,
@@ -190,42 +190,6 @@ fn platform() -> &'static str {
         "macos" => "darwin",
         "windows" => "win32",
         other => other,
-    }
-}
-
-/// Reads `capabilities`: `true`, `false`, or an object with the sizes that the plugin would like.
-fn asked(capabilities: &Map<String, Value>, place: &str, diagnostics: &mut Vec<String>) -> Result<Asked, ManifestError> {
-    let mut asked = Asked::default();
-    for (key, value) in capabilities {
-        let Some(capability) = Capability::from_key(key) else {
-            diagnostics.push(format!("asks for the capability `{key}`, which this host does not know; the request is ignored"));
-            continue;
-        };
-        let bytes = match value {
-            Value::Bool(false) | Value::Null => continue,
-            Value::Bool(true) => None,
-            Value::Object(fields) => size(fields, &format!("capabilities.{key}.maxBytes"), place)?,
-            other => {
-                return Err(ManifestError::wrong(place, &format!("capabilities.{key}"), "`true`, `false` or an object", other));
-            }
-        };
-        asked.capabilities.insert(capability);
-        match capability {
-            Capability::Kv => asked.kv_bytes = bytes,
-            Capability::SessionExtension => asked.session_extension_bytes = bytes,
-            _ => {}
-        }
-    }
-    Ok(asked)
-}
-
-fn size(fields: &Map<String, Value>, key: &str, place: &str) -> Result<Option<u64>, ManifestError> {
-    match fields.get("maxBytes") {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_u64() {
-            Some(bytes) if bytes > 0 => Ok(Some(bytes)),
-            _ => Err(ManifestError::wrong(place, key, "a whole number of bytes above 0", value)),
-        },
     }
 }
 

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::error::ManifestError;
 use super::object::Object;
-use super::{Activation, Lifetime, MAX_BYTES, RequestedLimits, ToolMetadata};
+use super::{Activation, Lifetime, MAX_BYTES, ToolMetadata};
+use crate::limits::RequestedLimits;
 
 /// The keys that this host reads. Others are tolerated (plugin-hooks 7).
 #[derive(Deserialize)]
@@ -61,6 +62,7 @@ pub(super) struct HookShape {
     /// Any value: an unusable one counts as absent (plugin-hooks 1.1).
     pub(super) eligible_triggers: Option<Value>,
     pub(super) requires_tool_authority: Option<bool>,
+    pub(super) fields: Option<Vec<String>>,
 }
 
 /// `contracts`.
@@ -103,7 +105,7 @@ pub(super) fn read(text: &[u8], place: &str) -> Result<Shape, ManifestError> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let shape: Object<Shape> = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let key = error.path().to_string();
-        let problem = plain(&error.into_inner().to_string());
+        let problem = remedied(plain(&error.into_inner().to_string()));
         // The path of text that ends too early, or is no JSON, is a question mark.
         let problem = if key == "." || key.ends_with('?') { problem } else { format!("`{key}`: {problem}") };
         ManifestError::Shape { place: place.to_owned(), problem }
@@ -114,6 +116,21 @@ pub(super) fn read(text: &[u8], place: &str) -> Result<Shape, ManifestError> {
 
 /// Longest part of a message that may repeat the file, in characters.
 const SHOWN_CHARS: usize = 160;
+
+/// Says of a required key that is missing what to write.
+fn remedied(problem: String) -> String {
+    const REMEDIES: &[(&str, &str)] = &[
+        ("missing field `id`", r#"`id` is missing; write the plugin's id, for example "id": "my-plugin""#),
+        (
+            "missing field `configSchema`",
+            r#"`configSchema` is missing; for a plugin without settings write "configSchema": { "type": "object", "additionalProperties": false }"#,
+        ),
+    ];
+    match REMEDIES.iter().find(|(words, _)| problem.starts_with(words)) {
+        Some((_, remedy)) => (*remedy).to_owned(),
+        None => problem,
+    }
+}
 
 /// Turns the deserializer's words into those of somebody who writes JSON, and cuts long values out of them.
 fn plain(message: &str) -> String {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::grant::Capability;
 
 const PLACE: &str = "guard/creel.plugin.json";
 
@@ -90,8 +91,8 @@ fn the_shortest_manifest_has_an_id_and_a_schema() {
 #[test]
 fn what_does_not_fit_is_named_with_file_key_found_and_expected() {
     for (manifest, sentence) in [
-        (json!({ "configSchema": {} }), "missing field `id`"),
-        (json!({ "id": "guard" }), "missing field `configSchema`"),
+        (json!({ "configSchema": {} }), "`id` is missing; write the plugin's id"),
+        (json!({ "id": "guard" }), "`configSchema` is missing; for a plugin without settings write \"configSchema\": {"),
         (json!([]), "found a list, expected an object"),
         (with(json!({ "id": 7 })), "`id`: found `7`, expected text in quotes"),
         (with(json!({ "configSchema": true })), "`configSchema`: found `true`, expected an object"),
@@ -109,6 +110,14 @@ fn what_does_not_fit_is_named_with_file_key_found_and_expected() {
         (
             with(json!({ "hooks": [{ "hook": "agent_end", "handler": "a\nb" }] })),
             "`hooks[0].handler`: expected at most 128 bytes without control characters",
+        ),
+        (
+            with(json!({ "hooks": [{ "hook": "before_tool_call", "fields": ["toolname"] }] })),
+            "`hooks[0].fields`: before_tool_call has no field \"toolname\"; the nearest is `toolName`",
+        ),
+        (
+            with(json!({ "hooks": [{ "hook": "before_tool_call", "fields": "toolName" }] })),
+            "`hooks[0].fields`: found the text \"toolName\", expected a list",
         ),
         (with(json!({ "limits": { "memoryBytes": -1 } })), "`limits.memoryBytes`: found `-1`, expected a whole number"),
         (with(json!({ "limits": [] })), "`limits`: found a list, expected an object"),

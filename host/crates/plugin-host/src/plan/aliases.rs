@@ -50,14 +50,15 @@ fn rename(key: &str, id: &mut String, aliases: &BTreeMap<String, PluginId>, diag
 }
 
 /// Old ids that one plugin may have settings under.
-fn aliases(discovery: &Discovery) -> BTreeMap<String, PluginId> {
+pub(super) fn aliases(discovery: &Discovery) -> BTreeMap<String, PluginId> {
     let candidates = || {
         discovery.found.iter().filter_map(|found| match found {
             Found::Plugin(candidate) => Some(&**candidate),
             Found::Failure(_) => None,
         })
     };
-    let taken: BTreeSet<&str> = candidates().map(|candidate| candidate.manifest.id.as_str()).collect();
+    // A plugin that is faulty has its id all the same.
+    let taken: BTreeSet<&str> = discovery.found.iter().filter_map(Found::id).map(PluginId::as_str).collect();
     let mut claims: BTreeMap<&String, BTreeSet<&PluginId>> = BTreeMap::new();
     for Candidate { manifest, .. } in candidates().filter(|candidate| candidate.origin != Origin::Workspace) {
         for old in manifest.legacy_plugin_ids.iter().filter(|old| !taken.contains(old.as_str())) {

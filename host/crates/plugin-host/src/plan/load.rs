@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use domain::{JsonText, PluginId};
 use hooks::HookId;
-use hooks::access::Diagnostic;
+use hooks::access::{Access, Diagnostic};
+use hooks::fault::one_line;
 use sha2::{Digest, Sha256};
 
-use super::{ComponentBytes, PlannedPlugin, PluginSettings};
+use super::report::MAX_TOLD_BYTES;
+use super::{ComponentBytes, FieldsError, PlannedPlugin, PluginSettings};
 use crate::discovery::{Candidate, FileError, ManifestSource, Root};
 use crate::embedded::{self, EmbeddedError};
 use crate::grant::Resolution;
@@ -80,6 +82,14 @@ pub enum LoadError {
     /// Its settings do not fit.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The operator's lists of fields name what does not exist.
+    #[error("plugins.entries.{plugin}.{cause}")]
+    Fields {
+        /// The plugin.
+        plugin: PluginId,
+        /// Why.
+        cause: FieldsError,
+    },
 }
 
 fn names(hooks: &[HookId]) -> String {
@@ -157,6 +167,8 @@ pub(super) fn prepare(
     }
     let handlers = handlers(&manifest, &component)?;
     let config = config(&manifest, settings)?;
+    let fields = settings.allowed_fields().map_err(|cause| LoadError::Fields { plugin: manifest.id.clone(), cause })?;
+    let access = Access { fields, component: component.digest(), ..settings.access(origin) };
     let mut notes = Notes { plugin: manifest.id.clone(), diagnostics: Vec::new() };
     manifest.diagnostics.iter().for_each(|text| notes.add(text));
     notes.about_exports(&manifest, &component.inspection);
@@ -169,10 +181,10 @@ pub(super) fn prepare(
         root,
         component,
         config,
-        grants: resolution.grants,
+        grants: resolution.grants.clone(),
         requested_limits: manifest.limits,
         operator_limits: settings.limits,
-        access: settings.access(origin),
+        access,
         handlers,
         diagnostics: notes.diagnostics,
         manifest,
@@ -200,9 +212,9 @@ fn config(manifest: &Manifest, settings: &PluginSettings) -> Result<JsonText, Lo
     Ok(schema.settings(manifest.id.as_str(), &settings.config)?)
 }
 
-/// A sentence about a plugin.
+/// A sentence about a plugin: one line, whatever its manifest says.
 pub(super) fn note(plugin: &PluginId, text: &str) -> String {
-    format!("plugin `{plugin}`: {text}")
+    one_line(&format!("plugin `{plugin}`: {text}"), MAX_TOLD_BYTES)
 }
 
 /// What the operator should know about a plugin that loads.

@@ -2,26 +2,30 @@
 //! loads, and why not. Reads component files; compiles nothing, runs nothing. One plugin's fault never changes what becomes of another.
 
 mod aliases;
+mod entries;
 mod load;
 mod report;
+mod review;
 mod settings;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::{JsonText, PluginId};
 use hooks::access::{Access, Diagnostic};
 
-use crate::discovery::{Candidate, Discovery, Failure, Found, Origin, ResourcePackage, Sources, discover};
+use crate::discovery::{Candidate, Discovery, DiscoveryError, Failure, Found, Origin, Sources, discover};
 use crate::enablement::{Subject, decide};
 use crate::grant::{Grants, resolve};
 use crate::inspect::Inspection;
-use crate::manifest::{HandlerEntry, Lifetime, Manifest, RequestedLimits};
+use crate::limits::RequestedLimits;
+use crate::manifest::{HandlerEntry, Lifetime, Manifest};
 
+pub use entries::{EntryFinding, EntryProblem, check_entries};
 pub use load::{LoadError, OpenedComponent, open_component, open_file};
 pub use report::{PluginReport, PluginState};
-pub use settings::{PluginSettings, PluginsSettings};
+use review::Duplicate;
+pub use settings::{FieldsError, PluginSettings, PluginsSettings};
 
 /// A plugin that is ready to be compiled and instantiated.
 #[derive(Debug, Clone)]
@@ -70,17 +74,8 @@ pub struct Plan {
     pub plugins: Vec<PlannedPlugin>,
     /// One report per plugin that was found, or that should have been; in load order.
     pub reports: Vec<PluginReport>,
-    /// Skills, prompts and themes of resource packages.
-    pub packages: Vec<ResourcePackage>,
-    /// What the operator should know about the settings themselves; one sentence each.
+    /// What the operator should know about the settings themselves, and about what is no plugin; one sentence each.
     pub diagnostics: Vec<String>,
-}
-
-impl Plan {
-    /// Plugins that are marked `required` and do not load. If there is one, the host must not serve: it would run unguarded.
-    pub fn unguarded(&self) -> impl Iterator<Item = &PluginReport> {
-        self.reports.iter().filter(|report| report.required && report.state != PluginState::Loaded)
-    }
 }
 
 /// Finds plugins and plans. With `plugins.enabled: false` nothing is looked for.
@@ -92,29 +87,45 @@ pub fn survey(sources: &Sources, settings: &PluginsSettings) -> Plan {
 /// thread.
 pub fn plan(discovery: Discovery, settings: &PluginsSettings) -> Plan {
     let (settings, diagnostics) = aliases::apply(&discovery, settings);
-    let mut planner = Planner { settings: &settings, plan: Plan { diagnostics, ..Plan::default() } };
+    let plan = Plan { diagnostics, ..Plan::default() };
+    let mut planner = Planner { settings: &settings, plan, duplicates: Vec::new() };
     for found in discovery.found {
         match found {
             Found::Plugin(candidate) => planner.candidate(*candidate),
             Found::Failure(failure) => planner.failure(*failure),
         }
     }
-    planner.missing();
-    planner.requirements();
-    planner.plan.packages = discovery.packages;
-    planner.plan
+    let Planner { mut plan, duplicates, .. } = planner;
+    review::missing(&mut plan, &settings);
+    review::duplicates(&mut plan, &duplicates);
+    review::requirements(&mut plan);
+    review::resources(&mut plan, &discovery.packages);
+    plan
+}
+
+/// What the decision ladder asks about a plugin.
+fn subject<'a>(candidate: &'a Candidate, own: &PluginSettings) -> Subject<'a> {
+    let manifest = &candidate.manifest;
+    Subject {
+        id: manifest.id.as_str(),
+        origin: candidate.origin,
+        kinds: &manifest.kinds,
+        enabled_by_default: manifest.enabled_by_default,
+        enabled: own.enabled,
+    }
 }
 
 struct Planner<'a> {
     settings: &'a PluginsSettings,
     plan: Plan,
+    duplicates: Vec<Duplicate>,
 }
 
 impl Planner<'_> {
     fn candidate(&mut self, candidate: Candidate) {
         let settings = self.settings.of(&candidate.manifest.id);
         let mut report = PluginReport::of(&candidate, settings.required);
-        let decision = decide(&self.subject(&candidate, &settings), &self.settings.switches);
+        let decision = decide(&subject(&candidate, &settings), &self.settings.switches);
         if !decision.is_on() {
             report.state = PluginState::Disabled(decision.reason);
             return self.plan.reports.push(report);
@@ -124,22 +135,9 @@ impl Planner<'_> {
                 self.plan.plugins.push(plugin);
                 PluginState::Loaded
             }
-            Err(error) => PluginState::Failed(error.to_string()),
+            Err(error) => PluginState::failed(&error),
         };
         self.plan.reports.push(report);
-    }
-
-    fn subject<'b>(&self, candidate: &'b Candidate, settings: &PluginSettings) -> Subject<'b> {
-        let manifest = &candidate.manifest;
-        Subject {
-            id: manifest.id.as_str(),
-            origin: candidate.origin,
-            kinds: &manifest.kinds,
-            enabled_by_default: manifest.enabled_by_default,
-            enabled: settings.enabled,
-            channel_configured: manifest.channels.iter().any(|channel| self.settings.configured_channels.contains(channel)),
-            auto_enabled: self.settings.auto_enabled.contains(manifest.id.as_str()),
-        }
     }
 
     /// Opens and prepares one plugin. The report gets as much as is known by then.
@@ -160,46 +158,11 @@ impl Planner<'_> {
     }
 
     fn failure(&mut self, failure: Failure) {
+        if let DiscoveryError::Duplicate { id, first, second } = &failure.error {
+            self.duplicates.push(Duplicate { id: id.clone(), first: first.clone(), second: second.clone() });
+        }
         let required = failure.id.as_ref().is_some_and(|id| self.settings.of(id).required);
         self.plan.reports.push(PluginReport::of_failure(failure, required));
-    }
-
-    /// Entries of plugins that were not found: a failure if the plugin is required, else a word about it.
-    fn missing(&mut self) {
-        let found: BTreeSet<&str> = self.plan.reports.iter().filter_map(|it| it.id.as_ref()).map(PluginId::as_str).collect();
-        let missing: Vec<&String> = self.settings.entries.keys().filter(|id| !found.contains(id.as_str())).collect();
-        for id in missing {
-            let required = self.settings.entries.get(id).is_some_and(|entry| entry.required);
-            if required {
-                let state = if self.settings.switches.enabled {
-                    PluginState::Failed(format!("plugins.entries.{id} requires it, and no plugin with this id was found"))
-                } else {
-                    PluginState::Disabled("plugins.enabled is false".to_owned())
-                };
-                self.plan.reports.push(PluginReport::of_missing(PluginId::new(id.as_str()), state));
-            } else if self.settings.switches.enabled {
-                self.plan.diagnostics.push(format!("plugins.entries.{id} is for a plugin that was not found"));
-            }
-        }
-    }
-
-    /// Warns about plugins that others build on, and that do not load.
-    fn requirements(&mut self) {
-        let loaded: BTreeSet<PluginId> = self.plan.plugins.iter().map(|plugin| plugin.id.clone()).collect();
-        for plugin in &mut self.plan.plugins {
-            for needed in &plugin.manifest.requires_plugins {
-                if loaded.iter().any(|id| id.as_str() == needed) {
-                    continue;
-                }
-                let text = load::note(&plugin.id, &format!("builds on the plugin `{needed}`, which is not loaded"));
-                for report in self.plan.reports.iter_mut().filter(|report| report.id.as_ref() == Some(&plugin.id)) {
-                    if report.state == PluginState::Loaded {
-                        report.diagnostics.push(text.clone());
-                    }
-                }
-                plugin.diagnostics.push(Diagnostic { plugin: plugin.id.clone(), text });
-            }
-        }
     }
 }
 

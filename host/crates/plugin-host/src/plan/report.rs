@@ -1,14 +1,19 @@
 //! What became of one plugin, for `creel plugins list`, `inspect` and `validate`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use domain::PluginId;
+use hooks::fault::one_line;
 
 use super::OpenedComponent;
 use super::load::note;
 use crate::discovery::{Candidate, Failure, Origin};
 use crate::grant::Resolution;
 use crate::manifest::{HandlerEntry, Manifest};
+
+/// Longest sentence about a plugin, in bytes: one that lacks many grants is told of all of them.
+pub(super) const MAX_TOLD_BYTES: usize = 4096;
 
 /// Whether a plugin loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +26,13 @@ pub enum PluginState {
     Failed(String),
 }
 
+impl PluginState {
+    /// It cannot load because of an error. Errors hold words of manifests and names of files, so what is kept is one bounded line.
+    pub fn failed(error: &impl fmt::Display) -> Self {
+        Self::Failed(one_line(&error.to_string(), MAX_TOLD_BYTES))
+    }
+}
+
 /// What became of one plugin.
 #[derive(Debug, Clone)]
 pub struct PluginReport {
@@ -30,7 +42,7 @@ pub struct PluginReport {
     pub origin: Option<Origin>,
     /// Its directory or file. Absent: it was not found.
     pub place: Option<PathBuf>,
-    /// Whether the operator marked it as required.
+    /// Whether the host does not serve without it: the operator marked its id as required, and nothing else is loaded under this id.
     pub required: bool,
     /// Whether it loads.
     pub state: PluginState,
@@ -77,7 +89,7 @@ impl PluginReport {
         Self {
             origin: Some(failure.origin),
             place: Some(failure.place),
-            ..Self::blank(failure.id, required, PluginState::Failed(failure.error.to_string()))
+            ..Self::blank(failure.id, required, PluginState::failed(&failure.error))
         }
     }
 

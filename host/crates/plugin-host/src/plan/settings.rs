@@ -1,17 +1,19 @@
 //! What the operator's configuration says about plugins, as this crate needs it. The configuration itself is read elsewhere; this crate
 //! does not know its file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use domain::PluginId;
 use hooks::access::Access;
 use hooks::budget::OperatorBudgets;
+use hooks::fields::UnknownField;
+use hooks::{CircuitOverride, FieldSet, HookId};
 use serde_json::{Map, Value};
 
 use crate::discovery::Origin;
 use crate::enablement::Switches;
 use crate::grant::OperatorGrants;
-use crate::manifest::RequestedLimits;
+use crate::limits::RequestedLimits;
 
 /// `plugins`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -20,10 +22,6 @@ pub struct PluginsSettings {
     pub switches: Switches,
     /// `plugins.entries`, by plugin id.
     pub entries: BTreeMap<String, PluginSettings>,
-    /// Ids of channels that are configured; a bundled plugin that owns one is on.
-    pub configured_channels: BTreeSet<String>,
-    /// Ids of plugins that another part of the configuration needs.
-    pub auto_enabled: BTreeSet<String>,
 }
 
 impl PluginsSettings {
@@ -52,10 +50,43 @@ pub struct PluginSettings {
     pub allow_prompt_injection: Option<bool>,
     /// `hooks.timeoutMs` and `hooks.timeouts`.
     pub budgets: OperatorBudgets,
+    /// `hooks.fields`, by hook name.
+    pub fields: BTreeMap<String, Vec<String>>,
+    /// `circuit`.
+    pub circuit: CircuitOverride,
+}
+
+/// Why a list of fields cannot be used. The plugin does not load then: it would see what the operator wanted to keep from it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FieldsError {
+    /// There is no such hook.
+    #[error("hooks.fields names no hook with {name:?}; the nearest is `{nearest}`")]
+    Hook {
+        /// The name.
+        name: String,
+        /// The hook whose name is nearest.
+        nearest: &'static str,
+    },
+    /// The hook has no such field.
+    #[error("hooks.fields: {0}")]
+    Field(#[from] UnknownField),
 }
 
 impl PluginSettings {
-    /// What the gates of the plugin's registrations ask for.
+    /// Fields of events that the plugin may see, by hook; others: all that its manifest asks for.
+    ///
+    /// # Errors
+    /// When a name is no hook, or no field of its hook.
+    pub fn allowed_fields(&self) -> Result<BTreeMap<HookId, FieldSet>, FieldsError> {
+        let of_hook = |(name, fields): (&String, &Vec<String>)| {
+            let unknown = || FieldsError::Hook { name: name.clone(), nearest: HookId::nearest(name) };
+            let hook = HookId::from_name(name).ok_or_else(unknown)?;
+            Ok((hook, FieldSet::parse(hook, fields)?))
+        };
+        self.fields.iter().map(of_hook).collect()
+    }
+
+    /// What the gates of the plugin's registrations ask for. What depends on its component, and the fields, are not in it.
     pub fn access(&self, origin: Origin) -> Access {
         Access {
             bundled: origin == Origin::Bundled,
@@ -63,6 +94,8 @@ impl PluginSettings {
             allow_prompt_injection: self.allow_prompt_injection,
             required: self.required,
             budgets: self.budgets.clone(),
+            circuit: self.circuit,
+            ..Access::default()
         }
     }
 }

@@ -9,8 +9,10 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
+mod review;
+
 use super::*;
-use crate::grant::{OperatorGrants, Quota};
+use crate::grant::{KvQuota, OperatorGrants};
 use crate::manifest::FILE_NAME;
 
 /// A component with these imports and exports, all empty instances.
@@ -48,14 +50,17 @@ impl Home {
         self
     }
 
-    fn survey(&self, settings: &PluginsSettings) -> Plan {
-        let sources = Sources {
+    fn sources(&self) -> Sources {
+        Sources {
             load_paths: Vec::new(),
             installed: Some(self.path("installed")),
             bundled: Some(self.path("bundled")),
             workspace: Some(self.path("workspace")),
-        };
-        survey(&sources, settings)
+        }
+    }
+
+    fn survey(&self, settings: &PluginsSettings) -> Plan {
+        survey(&self.sources(), settings)
     }
 }
 
@@ -74,7 +79,7 @@ fn required() -> PluginSettings {
 }
 
 fn with_kv() -> PluginSettings {
-    let grants = OperatorGrants { kv: Some(Quota { max_bytes: Some(4096) }), session_extension: None };
+    let grants = OperatorGrants { kv: Some(KvQuota { max_bytes: Some(4096), max_keys: None }), ..OperatorGrants::default() };
     PluginSettings { grants, ..PluginSettings::default() }
 }
 
@@ -220,7 +225,7 @@ fn one_faulty_plugin_changes_nothing_for_the_others() {
     let plan = home.survey(&PluginsSettings::default());
     assert_eq!(ids(&plan), ["a", "c"]);
     assert_eq!(plan.reports.len(), 4);
-    assert_eq!(plan.unguarded().count(), 0);
+    assert_eq!(plan.reports.iter().filter(|report| report.required).count(), 0);
 }
 
 #[test]
@@ -240,45 +245,18 @@ fn allow_and_deny_reach_the_ladder() {
     let home = Home::new();
     let fine = component(&[], &["agent-end"]);
     home.plugin("installed/a", &json!({}), &fine).plugin("installed/b", &json!({}), &fine);
-    home.plugin("bundled/c", &json!({ "channels": ["chat"] }), &fine).plugin("workspace/d", &json!({}), &fine);
+    home.plugin("bundled/c", &json!({ "enabledByDefault": true }), &fine).plugin("workspace/d", &json!({}), &fine);
     let list = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
-    let with = |allow: &[&str], deny: &[&str], channels: &[&str]| {
-        let mut settings =
-            PluginsSettings { configured_channels: list(channels).into_iter().collect(), ..PluginsSettings::default() };
+    let with = |allow: &[&str], deny: &[&str]| {
+        let mut settings = PluginsSettings::default();
         settings.switches.allow = list(allow);
         settings.switches.deny = list(deny);
         home.survey(&settings).plugins.iter().map(|plugin| plugin.id.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(with(&[], &[], &[]), ["a", "b"]);
-    assert_eq!(with(&["a"], &["a"], &[]), [""; 0]);
-    assert_eq!(with(&["b", "d"], &[], &[]), ["b", "d"]);
-    assert_eq!(with(&[], &["b"], &["chat"]), ["a", "c"]);
-}
-
-#[test]
-fn a_required_plugin_that_does_not_load_stops_serving_whatever_the_reason() {
-    let home = Home::new();
-    home.plugin("installed/broken", &json!({}), b"").plugin("installed/off", &json!({}), &component(&[], &["agent-end"]));
-    home.plugin("installed/nameless", &json!({ "component": null }), b"").plugin(
-        "installed/fine",
-        &json!({}),
-        &component(&[], &["agent-end"]),
-    );
-    let off = PluginSettings { enabled: Some(false), ..required() };
-    let mut settings =
-        entries([("broken", required()), ("off", off), ("nameless", required()), ("fine", required()), ("gone", required())]);
-    let plan = home.survey(&settings);
-    let unguarded: Vec<&str> = plan.unguarded().map(|report| report.id.as_ref().unwrap().as_str()).collect();
-    assert_eq!(unguarded, ["broken", "nameless", "off", "gone"]);
-    let gone = plan.reports.last().unwrap();
-    assert_eq!(
-        gone.state,
-        PluginState::Failed("plugins.entries.gone requires it, and no plugin with this id was found".to_owned())
-    );
-
-    settings.switches.enabled = false;
-    let plan = home.survey(&settings);
-    assert_eq!((plan.plugins.len(), plan.unguarded().count()), (0, 5));
+    assert_eq!(with(&[], &[]), ["a", "b", "c"]);
+    assert_eq!(with(&["a"], &["a"]), [""; 0]);
+    assert_eq!(with(&["b", "d"], &[]), ["b", "d"]);
+    assert_eq!(with(&[], &["b"]), ["a", "c"]);
 }
 
 #[test]
@@ -387,4 +365,68 @@ fn settings_of_nobody_are_the_defaults() {
     let settings = PluginsSettings::default().of(&PluginId::new("x"));
     assert_eq!(settings, PluginSettings { config: Map::new(), ..PluginSettings::default() });
     assert!(!settings.access(Origin::Installed).conversation() && settings.access(Origin::Bundled).conversation());
+}
+
+#[test]
+fn an_operator_narrows_fields_and_a_name_that_is_none_keeps_the_plugin_out() {
+    let more = json!({ "hooks": [{ "hook": "before_tool_call", "fields": ["toolName", "params"] }] });
+    let with = |hook: &str, field: &str| {
+        let fields = [(hook.to_owned(), vec![field.to_owned()])].into();
+        one(&more, &component(&[], &["before-tool-call"]), PluginSettings { fields, ..PluginSettings::default() })
+    };
+    let plan = with("before_tool_call", "params");
+    let planned = &plan.plugins[0];
+    assert_eq!(planned.access.fields[&HookId::BeforeToolCall].names()[0], "params");
+    assert_eq!(planned.handlers[0].options.fields.unwrap().names()[..2], ["toolName", "params"]);
+    assert_eq!(planned.access.component, planned.component.digest());
+    for (hook, field, sentence) in [
+        (
+            "before_tool_call",
+            "param",
+            "plugins.entries.p.hooks.fields: before_tool_call has no field \"param\"; the nearest is `params`",
+        ),
+        ("before_toolcall", "params", "plugins.entries.p.hooks.fields names no hook with \"before_toolcall\"; the nearest is"),
+    ] {
+        let plan = with(hook, field);
+        assert!(plan.plugins.is_empty());
+        assert!(
+            matches!(&plan.reports[0].state, PluginState::Failed(why) if why.contains(sentence)),
+            "{:?}",
+            plan.reports[0].state
+        );
+    }
+}
+
+#[test]
+fn entries_are_checked_by_manifests_alone() {
+    let home = Home::new();
+    let closed = json!({ "configSchema": { "type": "object", "additionalProperties": false }, "legacyPluginIds": ["former"] });
+    home.plugin("installed/closed", &closed, b"no component").plugin("workspace/guest", &json!({}), b"");
+    home.plugin("installed/broken", &json!({ "configSchema": { "type": "nothing" } }), b"");
+    fs::create_dir_all(home.path("installed/unreadable")).unwrap();
+    fs::write(home.path("installed/unreadable").join(FILE_NAME), r#"{ "id": "unreadable", "configSchema": {} }"#).unwrap();
+    let config: Map<String, Value> = [("a/b".to_owned(), json!(1))].into_iter().collect();
+    let settings = entries([
+        ("former", PluginSettings { config, ..PluginSettings::default() }),
+        ("guest", PluginSettings { required: true, ..PluginSettings::default() }),
+        ("broken", PluginSettings::default()),
+        ("unreadable", PluginSettings::default()),
+        ("nobody", PluginSettings::default()),
+    ]);
+    let found = check_entries(&discover(&home.sources()), &settings);
+    let told: Vec<(&str, bool, String)> =
+        found.iter().map(|finding| (finding.entry.as_str(), finding.is_error, finding.problem.to_string())).collect();
+    let expected = [
+        ("broken", true, "`configSchema"),
+        ("former", false, "the plugin is called `closed` now; rename the entry"),
+        ("former", true, "takes no keys, found `a/b`"),
+        ("guest", true, "it is required, so nothing would run: it comes with a workspace"),
+        ("nobody", false, "no plugin with this id was found"),
+        ("unreadable", false, ""),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for ((entry, is_error, words), expected) in told.iter().zip(expected) {
+        assert_eq!((*entry, *is_error), (expected.0, expected.1), "{told:?}");
+        assert!(words.starts_with(expected.2), "{told:?}");
+    }
 }

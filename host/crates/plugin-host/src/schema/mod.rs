@@ -57,6 +57,8 @@ pub enum SchemaError {
 pub struct Violation {
     /// Key path, from `plugins` on.
     pub path: String,
+    /// The same below `plugins.entries.<id>.config`, as a JSON pointer.
+    pub pointer: String,
     /// What is wrong there; without the value.
     pub problem: String,
 }
@@ -167,6 +169,7 @@ impl ConfigSchema {
         let mut errors = self.validator.iter_errors(&settings);
         let violation = |error: ValidationError<'_>| Violation {
             path: format!("plugins.entries.{plugin}.config{}", key_path(error.instance_path())),
+            pointer: error.instance_path().as_str().to_owned(),
             problem: cut(&problem(&error, &settings)),
         };
         let violations: Vec<Violation> = errors.by_ref().take(MAX_TOLD).map(violation).collect();

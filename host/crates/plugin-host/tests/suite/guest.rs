@@ -73,30 +73,35 @@ pub(crate) fn component(world: &str, core: &str) -> Vec<u8> {
     let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../wit");
     let mut resolve = Resolve::default();
     resolve.push_dir(contract).expect("the contract parses");
-    encode(resolve, world, core)
+    encode(resolve, world, core, StringEncoding::UTF8)
 }
 
 /// Makes a component that uses other packages, given as text, beside the contract.
 pub(crate) fn component_with(packages: &str, world: &str, core: &str) -> Vec<u8> {
+    encoded(packages, world, core, StringEncoding::UTF8)
+}
+
+/// The same with another encoding of its texts.
+pub(crate) fn encoded(packages: &str, world: &str, core: &str, encoding: StringEncoding) -> Vec<u8> {
     let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../wit");
     let mut resolve = Resolve::default();
     resolve.push_dir(contract).expect("the contract parses");
     resolve.push_str("other.wit", packages).expect("the packages parse");
-    encode(resolve, world, core)
+    encode(resolve, world, core, encoding)
 }
 
 /// Makes a component against another contract, given as text.
 pub(crate) fn component_of(contract: &str, world: &str, core: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     resolve.push_str("contract.wit", contract).expect("the contract parses");
-    encode(resolve, world, core)
+    encode(resolve, world, core, StringEncoding::UTF8)
 }
 
-fn encode(mut resolve: Resolve, world: &str, core: &str) -> Vec<u8> {
+fn encode(mut resolve: Resolve, world: &str, core: &str, encoding: StringEncoding) -> Vec<u8> {
     let text = format!("package test:guest; world guest {{ {world} }}");
     let package = resolve.push_str("guest.wit", &text).expect("the world parses");
     let world = resolve.select_world(&[package], None).expect("there is one world");
     let mut module = wat::parse_str(core).expect("the module parses");
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("the metadata fits");
+    embed_component_metadata(&mut module, &resolve, world, encoding).expect("the metadata fits");
     ComponentEncoder::default().module(&module).expect("the module fits its world").validate(true).encode().expect("a component")
 }

@@ -22,7 +22,7 @@ async fn an_import_that_was_not_granted_is_not_there_whoever_checked_before() {
     let guest = component(world, &core);
     let error = error_of(plugin("p", guest.clone())).await;
     assert!(matches!(error, StartError::Link(_)) && error.to_string().contains("creel:plugin/kv@0.1.0"), "{error}");
-    let grants = Grants { kv: Some(KvGrant { max_bytes: 1 }), ..Grants::default() };
+    let grants = Grants { kv: Some(KvGrant { max_bytes: 1, max_keys: 10 }), ..Grants::default() };
     assert!(load(vec![ReadyPlugin { grants, ..plugin("p", guest) }]).await.reports[0].error.is_none());
 }
 
@@ -75,23 +75,38 @@ async fn one_that_does_not_load_stops_nobody_and_a_required_one_is_flagged() {
     assert_eq!(loaded.failed_required().unwrap().plugin.as_str(), "bad");
 }
 
+/// Settings of hosts that keep compiled code in one directory, and count how often they compile.
+fn sharing(directory: &std::path::Path, compiled: &Arc<Mutex<u32>>) -> HostSettings {
+    let compiled = Arc::clone(compiled);
+    HostSettings {
+        cache_directory: Some(directory.join("code")),
+        progress: Some(Arc::new(move |step: LoadStep<'_>| {
+            if let LoadStep::CompileFinished { plugin, .. } = step {
+                assert_eq!(plugin.as_str(), "p");
+                *compiled.lock().unwrap() += 1;
+            }
+        })),
+        ..HostSettings::default()
+    }
+}
+
+#[tokio::test]
+async fn hosts_that_start_at_once_compile_a_plugin_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let compiled = Arc::new(Mutex::new(0));
+    let start = || load_with(sharing(directory.path(), &compiled), vec![plugin("p", guest::counter())]);
+    let (first, second, third) = tokio::join!(start(), start(), start());
+    for loaded in [first, second, third] {
+        assert_eq!(call(&dispatcher(loaded), &Scope::default()).await.unwrap().unwrap(), "a");
+    }
+    assert_eq!(*compiled.lock().unwrap(), 1);
+}
+
 #[tokio::test]
 async fn compiled_code_is_kept_and_used_by_the_next_host() {
     let directory = tempfile::tempdir().unwrap();
     let compiled = Arc::new(Mutex::new(0));
-    let settings = || {
-        let compiled = Arc::clone(&compiled);
-        HostSettings {
-            cache_directory: Some(directory.path().join("code")),
-            progress: Some(Arc::new(move |step: LoadStep<'_>| {
-                if let LoadStep::CompileFinished { plugin, .. } = step {
-                    assert_eq!(plugin.as_str(), "p");
-                    *compiled.lock().unwrap() += 1;
-                }
-            })),
-            ..HostSettings::default()
-        }
-    };
+    let settings = || sharing(directory.path(), &compiled);
     for _ in 0..3 {
         let dispatcher = dispatcher(load_with(settings(), vec![plugin("p", guest::counter())]).await);
         assert_eq!(call(&dispatcher, &Scope::default()).await.unwrap().unwrap(), "a");

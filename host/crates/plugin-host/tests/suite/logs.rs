@@ -11,14 +11,14 @@ use tracing_subscriber::fmt::MakeWriter;
 pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
-    /// A subscriber that writes here.
+    /// A subscriber that writes everything here.
     pub(crate) fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + use<> {
-        tracing_subscriber::fmt()
-            .with_ansi(false)
-            .without_time()
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(self.clone())
-            .finish()
+        self.at(tracing::Level::TRACE)
+    }
+
+    /// The same from this level on.
+    pub(crate) fn at(&self, level: tracing::Level) -> impl tracing::Subscriber + Send + Sync + use<> {
+        tracing_subscriber::fmt().with_ansi(false).without_time().with_max_level(level).with_writer(self.clone()).finish()
     }
 
     /// What was logged so far.

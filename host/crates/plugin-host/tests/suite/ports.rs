@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use domain::ports::{KeyPage, PluginKv, SessionExtensions, StateError};
+use domain::ports::{KeyPage, KvLimits, PluginKv, SessionExtensions, StateError};
 use domain::{PluginId, SessionKey};
 use plugin_host::Ports;
 
@@ -15,7 +15,7 @@ pub(crate) struct Memory(Mutex<BTreeMap<(String, String), Vec<u8>>>);
 impl Memory {
     pub(crate) fn ports() -> (Arc<Self>, Ports) {
         let memory = Arc::new(Self::default());
-        let ports = Ports { kv: memory.clone(), session_extensions: memory.clone() };
+        let ports = Ports { kv: memory.clone(), session_extensions: memory.clone(), network: egress::Network::system() };
         (memory, ports)
     }
 
@@ -35,11 +35,21 @@ impl PluginKv for Memory {
         }
     }
 
-    async fn set(&self, plugin: &PluginId, key: &str, value: &[u8], _ttl: Option<u64>, quota: u64) -> Result<(), StateError> {
-        if value.len() as u64 > quota {
+    async fn set(
+        &self,
+        plugin: &PluginId,
+        key: &str,
+        value: &[u8],
+        _ttl: Option<u64>,
+        limits: KvLimits,
+    ) -> Result<(), StateError> {
+        let mut values = self.0.lock().unwrap();
+        let place = (plugin.to_string(), key.to_owned());
+        let keys = values.keys().filter(|(owner, _)| owner == plugin.as_str()).count() as u64;
+        if value.len() as u64 > limits.max_bytes || (!values.contains_key(&place) && keys >= limits.max_keys) {
             return Err(StateError::Limit("the quota is used up".to_owned()));
         }
-        self.0.lock().unwrap().insert((plugin.to_string(), key.to_owned()), value.to_vec());
+        values.insert(place, value.to_vec());
         Ok(())
     }
 
@@ -51,7 +61,7 @@ impl PluginKv for Memory {
         Ok(KeyPage::default())
     }
 
-    async fn increment(&self, _: &PluginId, _: &str, delta: i64, _: u64) -> Result<i64, StateError> {
+    async fn increment(&self, _: &PluginId, _: &str, delta: i64, _: KvLimits) -> Result<i64, StateError> {
         Ok(delta)
     }
 
@@ -61,7 +71,7 @@ impl PluginKv for Memory {
         _: &str,
         _: Option<&[u8]>,
         _: Option<&[u8]>,
-        _: u64,
+        _: KvLimits,
     ) -> Result<bool, StateError> {
         Ok(false)
     }

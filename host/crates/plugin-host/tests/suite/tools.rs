@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use domain::cancel::{Cancel, CancelReason};
 use domain::message::ContentBlock;
@@ -93,7 +92,8 @@ async fn execute_with(tool: &dyn Tool, cancel: &Cancel, progress: &dyn Progress)
     };
     let call_id = CallId::new("c1");
     let env = BTreeMap::new();
-    let call = Invocation { call_id: &call_id, params: &params, scope: &scope, env: &env, cancel, progress, run: &run };
+    let call =
+        Invocation { call_id: &call_id, params: &params, scope: &scope, env: &env, cancel, progress, run: &run, chain: &[] };
     tool.execute(call).await
 }
 
@@ -183,7 +183,7 @@ async fn a_trap_and_an_error_are_failures_that_the_model_can_read() {
 
 #[tokio::test]
 async fn a_tool_that_takes_too_long_times_out() {
-    let limits = Limits { tool_budget: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits { tool_ms: 100, ..Limits::default() };
     let looping = offering("p", &[("t", OBJECT)], "(loop $again (br $again)) unreachable");
     let tool = only(ReadyPlugin { limits, ..looping }).await;
     assert!(matches!(run(&*tool).await.unwrap_err(), ToolFailure::TimedOut(_)));

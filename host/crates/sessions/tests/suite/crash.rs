@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use domain::ids::PluginId;
-use domain::ports::PluginKv;
+use domain::ports::{KvLimits, PluginKv};
 use domain::session::{SessionStore, StoreError, TranscriptEvent};
 use domain::test_support::FakeClock;
 use sessions::{SqlitePluginKv, StateDir};
@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 const ROUNDS: u64 = 36;
-const QUOTA: u64 = 1_000_000;
+const QUOTA: KvLimits = KvLimits { max_bytes: 1_000_000, max_keys: 1_000 };
 
 fn kv_in(root: &std::path::Path) -> SqlitePluginKv {
     SqlitePluginKv::new(&StateDir::new(root), Arc::new(FakeClock::at(1)))

@@ -33,6 +33,38 @@ async fn garbage_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
+async fn what_is_no_file_is_refused_at_once() {
+    for (beside, kind) in [("", "a named pipe"), ("", "a directory"), ("-wal", "a named pipe"), ("-journal", "a directory")] {
+        let mut scratch = Scratch::new();
+        let path = database(scratch.dir.path());
+        if beside.is_empty() {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+        } else {
+            begun(&scratch.store).await;
+            scratch.reopen().await;
+        }
+        let odd = PathBuf::from(format!("{}{beside}", path.display()));
+        match kind {
+            "a directory" => fs::create_dir(&odd).unwrap(),
+            _ => assert!(std::process::Command::new("mkfifo").arg(&odd).status().unwrap().success()),
+        }
+        assert_eq!(scratch.store.agent_ids().await.unwrap(), [main_agent()], "it is not passed over");
+        let refused = scratch.store.list(&main_agent()).await.unwrap_err();
+        assert_names(&refused, &path, &format!(" is {kind}, not a file; move it away"));
+        let named = if beside.is_empty() { "failed: it is".to_owned() } else { format!("failed: {} is", odd.display()) };
+        assert!(refused.to_string().contains(&named), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_file_becomes_a_database() {
+    let (scratch, path) = with_file(b"");
+    assert_eq!(scratch.store.list(&main_agent()).await.unwrap(), []);
+    begun(&scratch.store).await;
+    assert!(fs::metadata(path).unwrap().len() > 0);
+}
+
+#[tokio::test]
 async fn a_database_of_another_program_is_refused() {
     let (scratch, path) = with_file(b"");
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE songs (title TEXT)").unwrap();
@@ -175,12 +207,6 @@ async fn a_state_directory_that_cannot_be_made_is_an_error() {
     let store = store_in(&file);
     let error = store.open(opening(&main_key(), "s1", 1)).await.unwrap_err();
     assert_names(&error, &database(&file), "can be written");
-
-    // A directory where the file should be: it exists, and cannot be opened even by a privileged user.
-    let store = store_in(&scratch.dir.path().join("state"));
-    fs::create_dir_all(database(&scratch.dir.path().join("state"))).unwrap();
-    let error = store.open(opening(&main_key(), "s1", 1)).await.unwrap_err();
-    assert_names(&error, &database(&scratch.dir.path().join("state")), "can be written");
 }
 
 #[cfg(target_os = "linux")]

@@ -94,3 +94,22 @@ async fn a_plugin_has_a_bounded_number_of_namespaces() {
     set(&scratch.store, "p", "0", None).await.unwrap();
     set(&scratch.store, "p", "more", Some("1")).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_plugin_that_is_gone_leaves_nothing_in_any_session() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.store.remove_plugin(&plugin("p")).await.unwrap(), 0, "without any database");
+    assert_eq!(scratch.dir.path().read_dir().unwrap().count(), 0);
+    let others = SessionKey::parse("agent:ops:main", None, &domain::AgentId::main()).unwrap();
+    for session in [main_key(), key("other"), others.clone()] {
+        scratch.store.open(opening(&session, &format!("id-{session}").replace(':', "-"), 1)).await.unwrap();
+        for id in ["p", "q"] {
+            SessionExtensions::set(&scratch.store, &session, &plugin(id), "n", Some("1")).await.unwrap();
+        }
+    }
+    assert_eq!(scratch.store.remove_plugin(&plugin("p")).await.unwrap(), 3);
+    for session in [main_key(), key("other"), others] {
+        assert_eq!(get(&scratch.store, &session, "p", "n").await.unwrap(), None);
+        assert_eq!(get(&scratch.store, &session, "q", "n").await.unwrap().as_deref(), Some("1"));
+    }
+}

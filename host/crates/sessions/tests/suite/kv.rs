@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use domain::ids::PluginId;
-use domain::ports::{KeyPage, PluginKv, StateError};
+use domain::ports::{KeyPage, KvLimits, PluginKv, StateError};
 use domain::test_support::FakeClock;
 use sessions::{MAX_KEY_BYTES, MAX_PAGE_KEYS, SqlitePluginKv, StateDir};
 use tempfile::TempDir;
 
-const QUOTA: u64 = 1_000_000;
+const QUOTA: KvLimits = bytes(1_000_000);
+
+/// So many bytes in as many keys as one likes.
+const fn bytes(max_bytes: u64) -> KvLimits {
+    KvLimits { max_bytes, max_keys: u64::MAX }
+}
 
 struct Scratch {
     dir: TempDir,
@@ -40,9 +45,17 @@ impl Scratch {
         self.kv.list_keys(&p(), prefix, cursor, limit).await.unwrap()
     }
 
-    /// Rows in the table, bytes of their keys and values, and bytes as the quota counts them.
+    /// Rows in the table, bytes of their keys and values, and bytes as the quota counts them. Keys are counted right, too.
     fn stored(&self) -> (i64, i64, i64) {
         let sql = rusqlite::Connection::open(StateDir::new(self.dir.path()).state_database()).unwrap();
+        let counted: (i64, i64) = sql
+            .query_row(
+                "SELECT (SELECT count(*) FROM plugin_kv), (SELECT coalesce(sum(keys), 0) FROM plugin_kv_usage)",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .unwrap();
+        assert_eq!(counted.0, counted.1, "the count of keys");
         sql.query_row(
             "SELECT count(*), coalesce(sum(length(CAST(key AS BLOB)) + length(value)), 0),
                     coalesce((SELECT sum(bytes) FROM plugin_kv_usage), 0) FROM plugin_kv",
@@ -100,7 +113,7 @@ async fn keys_have_1_to_512_bytes() {
 #[tokio::test]
 async fn the_quota_counts_keys_and_values_of_one_plugin() {
     let scratch = Scratch::new();
-    let set = async |key: &str, bytes: usize| scratch.kv.set(&p(), key, &vec![0; bytes], None, 100).await;
+    let set = async |key: &str, length: usize| scratch.kv.set(&p(), key, &vec![0; length], None, bytes(100)).await;
     set("aaaaaaaaaa", 40).await.unwrap();
     set("bbbbbbbbbb", 40).await.unwrap();
     let refused = set("c", 0).await.unwrap_err();
@@ -109,16 +122,51 @@ async fn the_quota_counts_keys_and_values_of_one_plugin() {
         "{refused}"
     );
     assert!(matches!(set("aaaaaaaaaa", 41).await, Err(StateError::Limit(_))));
-    assert!(matches!(scratch.kv.increment(&p(), "c", 1, 100).await, Err(StateError::Limit(_))));
-    assert!(matches!(scratch.kv.compare_and_set(&p(), "c", None, Some(b"1"), 100).await, Err(StateError::Limit(_))));
+    assert!(matches!(scratch.kv.increment(&p(), "c", 1, bytes(100)).await, Err(StateError::Limit(_))));
+    assert!(matches!(scratch.kv.compare_and_set(&p(), "c", None, Some(b"1"), bytes(100)).await, Err(StateError::Limit(_))));
     assert_eq!(scratch.stored(), (2, 100, 100), "a refusal changes nothing");
 
     set("aaaaaaaaaa", 39).await.unwrap();
     set("c", 0).await.unwrap();
-    scratch.kv.set(&PluginId::new("q"), "k", &[0; 99], None, 100).await.unwrap();
+    scratch.kv.set(&PluginId::new("q"), "k", &[0; 99], None, bytes(100)).await.unwrap();
     // A quota that was lowered meanwhile lets values shrink.
-    scratch.kv.set(&p(), "aaaaaaaaaa", &[0; 10], None, 5).await.unwrap();
-    assert!(matches!(scratch.kv.set(&p(), "aaaaaaaaaa", &[0; 11], None, 5).await, Err(StateError::Limit(_))));
+    scratch.kv.set(&p(), "aaaaaaaaaa", &[0; 10], None, bytes(5)).await.unwrap();
+    assert!(matches!(scratch.kv.set(&p(), "aaaaaaaaaa", &[0; 11], None, bytes(5)).await, Err(StateError::Limit(_))));
+}
+
+#[tokio::test]
+async fn the_quota_counts_keys_of_one_plugin() {
+    let scratch = Scratch::new();
+    let kv = &scratch.kv;
+    let keys = |max_keys| KvLimits { max_bytes: 1_000, max_keys };
+    for key in ["a", "b"] {
+        kv.set(&p(), key, b"1", None, keys(2)).await.unwrap();
+    }
+    let refused = kv.set(&p(), "c", b"1", None, keys(2)).await.unwrap_err();
+    assert!(matches!(&refused, StateError::Limit(text) if text.contains("number 3") && text.contains("2 keys")), "{refused}");
+    assert!(matches!(kv.increment(&p(), "c", 1, keys(2)).await, Err(StateError::Limit(_))));
+    assert!(matches!(kv.compare_and_set(&p(), "c", None, Some(b"1"), keys(2)).await, Err(StateError::Limit(_))));
+    assert_eq!(scratch.stored().0, 2, "a refusal changes nothing");
+    kv.set(&p(), "b", b"22", None, keys(1)).await.unwrap();
+    kv.increment(&p(), "a", 1, keys(1)).await.unwrap();
+    kv.set(&PluginId::new("q"), "c", b"1", None, keys(1)).await.unwrap();
+    kv.set(&p(), "c", b"1", None, keys(3)).await.unwrap();
+    assert!(kv.delete(&p(), "a").await.unwrap());
+    assert!(matches!(kv.set(&p(), "d", b"1", None, keys(2)).await, Err(StateError::Limit(_))));
+    kv.set(&p(), "d", b"1", None, keys(3)).await.unwrap();
+}
+
+#[tokio::test]
+async fn expired_keys_never_stand_in_the_way_of_a_quota() {
+    let scratch = Scratch::new();
+    let fifty = KvLimits { max_bytes: 10_000, max_keys: 50 };
+    for n in 0..50 {
+        scratch.kv.set(&p(), &format!("k{n:02}"), b"1", Some(10), fifty).await.unwrap();
+    }
+    assert!(matches!(scratch.kv.set(&p(), "a", b"1", None, fifty).await, Err(StateError::Limit(_))));
+    scratch.clock.advance(10);
+    scratch.kv.set(&p(), "a", b"1", None, KvLimits { max_keys: 1, ..fifty }).await.unwrap();
+    assert_eq!(scratch.stored().0, 1);
 }
 
 #[tokio::test]
@@ -169,11 +217,11 @@ async fn expired_rows_are_removed_a_few_at_a_time() {
 async fn expired_bytes_never_stand_in_the_way_of_a_quota() {
     let scratch = Scratch::new();
     for n in 0..50 {
-        scratch.kv.set(&p(), &format!("k{n:02}"), &[0; 17], Some(10), 1_000).await.unwrap();
+        scratch.kv.set(&p(), &format!("k{n:02}"), &[0; 17], Some(10), bytes(1_000)).await.unwrap();
     }
-    assert!(matches!(scratch.kv.set(&p(), "a", &[0; 999], None, 1_000).await, Err(StateError::Limit(_))));
+    assert!(matches!(scratch.kv.set(&p(), "a", &[0; 999], None, bytes(1_000)).await, Err(StateError::Limit(_))));
     scratch.clock.advance(10);
-    scratch.kv.set(&p(), "a", &[0; 999], None, 1_000).await.unwrap();
+    scratch.kv.set(&p(), "a", &[0; 999], None, bytes(1_000)).await.unwrap();
     assert_eq!(scratch.stored(), (1, 1_000, 1_000));
 }
 

@@ -2,6 +2,7 @@
 //! what damaged files lead to. Child processes are this test binary again, see `support::child`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod circuits;
 mod crash;
 mod damage;
 mod export;

@@ -1,5 +1,6 @@
 //! What a command inherits of the host's environment. A short list of names that programs need; everything else stays behind, so that
-//! keys in the host's environment do not leak into commands that a model wrote.
+//! keys in the host's environment do not leak into commands that a model wrote. That a command of the same user does not find them in
+//! `/proc` all the same is up to the binary, which closes its process to others; files of that user it can always read.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -15,8 +15,10 @@ use tokio::time::Instant;
 use super::capture::Capture;
 use super::process::Process;
 
-/// How long a command may clean up after it was asked to end, and how long a killed one is waited for.
+/// How long a command may clean up after it was asked to end.
 pub const STOP_GRACE: Duration = Duration::from_secs(2);
+/// How long a killed command is waited for. It cannot refuse; only a process that hangs in the kernel takes longer.
+pub const KILL_GRACE: Duration = Duration::from_millis(500);
 /// How long output is still taken after the shell ended, while something that it left behind keeps the pipe open.
 pub const DRAIN_GRACE: Duration = Duration::from_millis(250);
 /// Shortest time between two partial results.
@@ -137,7 +139,7 @@ impl Watch {
             Phase::Running(_) => self.stop(Ending::TimedOut, process),
             Phase::Asked(_) => {
                 process.group.signal(Signal::KILL);
-                self.phase = Phase::Killed(Instant::now() + STOP_GRACE);
+                self.phase = Phase::Killed(Instant::now() + KILL_GRACE);
             }
             Phase::Draining(_) | Phase::Killed(_) => return ControlFlow::Break(()),
         }

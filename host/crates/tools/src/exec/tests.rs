@@ -175,7 +175,7 @@ async fn a_flood_without_end_does_not_hide_a_cancel() {
     let cancel = Cancel::default();
     let progress = OnFirst::new(|| cancel.cancel(CancelReason::User));
     let result = call_with(&tool, json!({"command": "yes"}), &BTreeMap::new(), &cancel, &progress).await;
-    assert_eq!(result, Err(ToolFailure::Aborted));
+    assert!(matches!(&result, Err(ToolFailure::AbortedWith(told)) if told.contains("\ny\ny\n")), "{result:?}");
 }
 
 #[tokio::test]
@@ -197,10 +197,34 @@ async fn a_command_that_heeds_term_may_clean_up() {
     let (test, tool) = tool();
     let cancel = Cancel::default();
     let progress = OnFirst::new(|| cancel.cancel(CancelReason::User));
-    let command = "trap 'echo cleaned > done; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
+    let command = "trap 'echo cleaned > done; echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
     let result = call_with(&tool, json!({"command": command}), &BTreeMap::new(), &cancel, &progress).await;
-    assert_eq!(result, Err(ToolFailure::Aborted));
     assert_eq!(test.read("done"), "cleaned\n");
+    let told = result.unwrap_err();
+    assert_eq!(told.to_string(), "the operation was aborted. Output until then:\nready\nbye\n");
+    assert_eq!(told.outcome(), domain::tool::ToolOutcome::Aborted);
+}
+
+/// What the executor is told is what supervision takes at most, so that neither cuts the other short.
+#[tokio::test]
+async fn a_command_that_ignores_term_ends_within_the_declared_grace() {
+    let (test, tool) = tool();
+    let alive = Alive::new(&test);
+    let cancel = Cancel::default();
+    let asked = Mutex::new(None);
+    let progress = OnFirst::new(|| {
+        tokio::time::pause();
+        *asked.lock().unwrap() = Some(Instant::now());
+        cancel.cancel(CancelReason::User);
+    });
+    let command = "trap '' TERM; (exec 3>alive; echo ready; exec sleep 1000) & wait";
+    let result = call_with(&tool, json!({"command": command}), &BTreeMap::new(), &cancel, &progress).await;
+    let took = asked.lock().unwrap().unwrap().elapsed();
+    // Each timer of the runtime is rounded up to the next millisecond; what the executor adds is far more.
+    assert!(took >= STOP_GRACE && took <= tool.stop_grace() + Duration::from_millis(10), "{took:?}");
+    assert_eq!(result, Err(ToolFailure::AbortedWith("Output until then:\nready\n".to_owned())));
+    tokio::time::resume();
+    alive.gone().await;
 }
 
 #[tokio::test]

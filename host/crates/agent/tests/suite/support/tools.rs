@@ -19,6 +19,7 @@ use super::{InFlight, Stop};
 pub(crate) struct FakeTool {
     spec: ToolSpec,
     takes: Duration,
+    stop_grace: Duration,
     updates: Vec<String>,
     stop: Option<(Stop, CancelReason)>,
     end: End,
@@ -38,6 +39,8 @@ pub(crate) struct Ran {
 enum End {
     Result(ToolResult),
     Failure(ToolFailure),
+    /// It ends so long after it was asked to stop.
+    LeavesAfter(Duration, ToolFailure),
     Hang,
     Panic,
 }
@@ -54,8 +57,16 @@ impl FakeTool {
             owner: ToolOwner::Host,
             sequential: false,
         };
-        let (takes, updates, stop) = (Duration::ZERO, Vec::new(), None);
-        Self { spec, takes, updates, stop, end, in_flight: InFlight::default(), ran: Arc::default() }
+        Self {
+            spec,
+            takes: Duration::ZERO,
+            stop_grace: Duration::ZERO,
+            updates: Vec::new(),
+            stop: None,
+            end,
+            in_flight: InFlight::default(),
+            ran: Arc::default(),
+        }
     }
 
     pub(crate) fn answering(name: &str, text: &str) -> Self {
@@ -68,6 +79,12 @@ impl FakeTool {
 
     pub(crate) fn hanging(name: &str) -> Self {
         Self::new(name, End::Hang)
+    }
+
+    /// Works until it is asked to stop, then needs `takes` to clean up, of which it declares `declared`.
+    pub(crate) fn cleaning_up(name: &str, takes: Duration, declared: Duration) -> Self {
+        let shown = ToolFailure::AbortedWith("It had come so far.".to_owned());
+        Self { stop_grace: declared, ..Self::new(name, End::LeavesAfter(takes, shown)) }
     }
 
     pub(crate) fn panicking(name: &str) -> Self {
@@ -117,6 +134,10 @@ impl Tool for FakeTool {
         &self.spec
     }
 
+    fn stop_grace(&self) -> Duration {
+        self.stop_grace
+    }
+
     async fn execute(&self, call: Invocation<'_>) -> Result<ToolResult, ToolFailure> {
         let _ticket = self.in_flight.ticket();
         self.ran.lock().unwrap().push(Ran { params: Value::Object(call.params.clone()), env: call.env.clone() });
@@ -130,6 +151,11 @@ impl Tool for FakeTool {
         match &self.end {
             End::Result(result) => Ok(result.clone()),
             End::Failure(failure) => Err(failure.clone()),
+            End::LeavesAfter(pause, failure) => {
+                call.cancel.cancelled().await;
+                tokio::time::sleep(*pause).await;
+                Err(failure.clone())
+            }
             End::Hang => std::future::pending().await,
             End::Panic => panic!("the tool has a fault: SECRET"),
         }
@@ -163,12 +189,20 @@ impl ToolSupport for FakeSupport {
         Ok(params.clone())
     }
 
-    fn check_details(&self, _schema: &Value, details: Option<&Value>) -> Result<(), String> {
-        if details.is_some_and(Value::is_object) { Ok(()) } else { Err("the details do not fit".to_owned()) }
+    fn check_details(&self, spec: &ToolSpec, details: Option<&Value>) -> Result<(), String> {
+        if spec.output_schema.is_none() || details.is_some_and(Value::is_object) {
+            Ok(())
+        } else {
+            Err("the details do not fit".to_owned())
+        }
     }
 
-    fn check_output_schema(&self, schema: &Value) -> Result<(), String> {
-        if schema.is_object() { Ok(()) } else { Err("the output schema is invalid".to_owned()) }
+    fn check_output_schema(&self, spec: &ToolSpec) -> Result<(), String> {
+        if spec.output_schema.as_ref().is_none_or(Value::is_object) {
+            Ok(())
+        } else {
+            Err("the output schema is invalid".to_owned())
+        }
     }
 
     fn filter_env(&self, mut env: BTreeMap<String, String>) -> (BTreeMap<String, String>, Vec<String>) {

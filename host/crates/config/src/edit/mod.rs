@@ -1,0 +1,78 @@
+//! Changes one value in the text of a configuration file and leaves everything else as it is: comments, order, spelling. What is added
+//! looks like its surroundings. Pure; whoever calls it reads and writes the file.
+
+mod layout;
+mod style;
+mod token;
+
+use serde_json::Value;
+
+use crate::text::Position;
+use crate::text::key_path::{KeyPath, Segment};
+use crate::text::locate::{Target, locate};
+use style::Style;
+
+/// Why a text could not be changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// Something on the way to the key is no object.
+    #[error("`{at}` at {position} is not an object, so `{key}` cannot be set; mend the file first")]
+    NotAnObject {
+        /// What is in the way.
+        at: String,
+        /// Where it stands.
+        position: Position,
+        /// What should be set.
+        key: String,
+    },
+    /// The text is not a JSON5 object.
+    #[error("the file does not hold a JSON5 object; mend it first, `creel config check` says where")]
+    NotConfiguration,
+}
+
+/// Sets a value and gives the new text. Parents that are missing are written too. An empty text counts as `{}`.
+///
+/// # Errors
+/// When the text is no JSON5 object, or a parent is no object.
+pub fn set_value(text: &str, key: &KeyPath, value: &Value) -> Result<String, EditError> {
+    let text = if text.trim().is_empty() { "{\n}\n" } else { text };
+    let segments = key.segments();
+    if let Some(position) = locate(text, key, Target::Value) {
+        let start = offset(text, position).ok_or(EditError::NotConfiguration)?;
+        let end = token::value_end(text, start);
+        return Ok(format!("{}{}{}", &text[..start], Style::of(text).value(value), &text[end..]));
+    }
+    for depth in (0..segments.len()).rev() {
+        let parent: KeyPath = segments[..depth].iter().cloned().collect();
+        let Some(position) = locate(text, &parent, Target::Value) else { continue };
+        let start = offset(text, position).ok_or(EditError::NotConfiguration)?;
+        if !text[start..].starts_with('{') {
+            return Err(EditError::NotAnObject { at: parent.to_string(), position, key: key.to_string() });
+        }
+        let style = Style::of(text);
+        let names: Vec<String> = segments[depth..].iter().map(|segment| style.key(&name(segment))).collect();
+        return Ok(layout::insert(text, start, &style.member(&names, value), &style));
+    }
+    Err(EditError::NotConfiguration)
+}
+
+fn name(segment: &Segment) -> String {
+    match segment {
+        Segment::Key(key) => key.clone(),
+        Segment::Index(index) => index.to_string(),
+    }
+}
+
+fn offset(text: &str, position: Position) -> Option<usize> {
+    let mut at = 0;
+    let mut lines = text.split_inclusive('\n');
+    for _ in 1..position.line {
+        at += lines.next()?.len();
+    }
+    let line = lines.next().unwrap_or_default();
+    let within = line.char_indices().nth(position.column - 1).map_or(line.len(), |(index, _)| index);
+    Some(at + within)
+}
+
+#[cfg(test)]
+mod tests;

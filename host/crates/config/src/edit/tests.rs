@@ -1,0 +1,144 @@
+//! Texts before and after a change. Nothing is written to a disk.
+#![allow(clippy::unwrap_used, reason = "tests")]
+use proptest::prelude::*;
+
+use super::*;
+
+fn key(id: &str) -> KeyPath {
+    KeyPath::of("plugins.entries").key(id).key("enabled")
+}
+
+fn enable(text: &str, on: bool) -> String {
+    let changed = set_value(text, &key("tool-guard"), &Value::from(on)).unwrap();
+    let parsed: Value = json5::from_str(&changed).unwrap();
+    assert_eq!(parsed["plugins"]["entries"]["tool-guard"]["enabled"], on, "{changed}");
+    changed
+}
+
+#[test]
+fn a_value_is_set_wherever_its_parents_end() {
+    for text in [
+        "",
+        "{}",
+        "// mine\n{ }",
+        "{ plugins: {} }",
+        "{\n  plugins: {\n    entries: {\n      other: { enabled: true }, // keep\n    },\n  },\n}",
+        "{ plugins: { entries: { 'tool-guard': { config: { a: [1] } } } } }",
+        "{ plugins: { entries: { \"tool-guard\": { enabled: true /* why */ } } } }",
+        "{ plugins: { entries: { \"tool-guard\": {enabled:true} } } }",
+    ] {
+        enable(text, false);
+        let on = enable(text, true);
+        assert_eq!(enable(&on, false).matches("enabled").count(), on.matches("enabled").count());
+    }
+}
+
+/// Each row: a text, and what comes of switching `tool-guard` off.
+#[test]
+fn what_is_added_looks_like_its_surroundings() {
+    let rows = [
+        // One line stays one line, with the quotes and spaces of the file.
+        (
+            "{ plugins: { entries: { 'tool-guard': { config: {} } } } }",
+            "{ plugins: { entries: { 'tool-guard': { enabled: false, config: {} } } } }",
+        ),
+        (
+            "{ 'logging': { 'level': 'warn' } }",
+            "{ 'plugins': { 'entries': { 'tool-guard': { 'enabled': false } } }, 'logging': { 'level': 'warn' } }",
+        ),
+        (r#"{"plugins":{"entries":{}}}"#, r#"{"plugins":{"entries":{"tool-guard":{"enabled":false}}}}"#),
+        (r#"{"plugins":{"deny":[]}}"#, r#"{"plugins":{"entries":{"tool-guard":{"enabled":false}},"deny":[]}}"#),
+        ("{ plugins: { entries: {} } }", "{ plugins: { entries: { \"tool-guard\": { enabled: false } } } }"),
+        (
+            "{ plugins: { entries: { /* none */ } } }",
+            "{ plugins: { entries: { \"tool-guard\": { enabled: false } /* none */ } } }",
+        ),
+        // Lines stay lines, with the indentation and line ends of the file.
+        (
+            "{\n    plugins: {\n        deny: [],\n    },\n}\n",
+            "{\n    plugins: {\n        entries: { \"tool-guard\": { enabled: false } },\n        deny: [],\n    },\n}\n",
+        ),
+        (
+            "{\r\n\tplugins: {\r\n\t},\r\n}\r\n",
+            "{\r\n\tplugins: {\r\n\t\tentries: { \"tool-guard\": { enabled: false } },\r\n\t},\r\n}\r\n",
+        ),
+        // A comment behind the brace keeps its place.
+        (
+            "{ // mine\n  agents: {},\n}\n",
+            "{ // mine\n  plugins: { entries: { \"tool-guard\": { enabled: false } } },\n  agents: {},\n}\n",
+        ),
+        // What could be JSON stays JSON.
+        (
+            "{\n  \"plugins\": {\n    \"entries\": {\n    }\n  }\n}\n",
+            "{\n  \"plugins\": {\n    \"entries\": {\n      \"tool-guard\": { \"enabled\": false }\n    }\n  }\n}\n",
+        ),
+        ("", "{\n  plugins: { entries: { \"tool-guard\": { enabled: false } } },\n}\n"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(enable(text, false), expected);
+    }
+}
+
+#[test]
+fn texts_get_the_quotes_of_the_file() {
+    let level = KeyPath::of("logging.level");
+    let set = |text: &str| set_value(text, &level, &Value::from("it's")).unwrap();
+    assert_eq!(set("{ logging: { level: 'warn' } }"), r"{ logging: { level: 'it\'s' } }");
+    assert_eq!(set(r#"{ logging: { level: "warn" } }"#), r#"{ logging: { level: "it's" } }"#);
+}
+
+#[test]
+fn comments_and_other_keys_stay() {
+    let text = "{\n  // keep me\n  agents: { defaults: { model: 'offline/echo' } },\n}\n";
+    let changed = enable(text, true);
+    assert!(changed.contains("// keep me") && changed.contains("'offline/echo'"), "{changed}");
+}
+
+#[test]
+fn a_parent_that_is_no_object_is_refused() {
+    let key = key("x");
+    assert!(matches!(set_value("{ plugins: 3 }", &key, &Value::from(true)), Err(EditError::NotAnObject { .. })));
+    assert_eq!(
+        set_value("[]", &key, &Value::from(true)),
+        Err(EditError::NotAnObject {
+            at: KeyPath::default().to_string(),
+            position: Position { line: 1, column: 1 },
+            key: key.to_string(),
+        })
+    );
+}
+
+/// Objects whose keys include those on the way to the value that is set.
+fn any_object() -> impl Strategy<Value = Value> {
+    let leaf =
+        prop_oneof![any::<bool>().prop_map(Value::from), any::<i32>().prop_map(Value::from), ".{0,6}".prop_map(Value::from)];
+    let name = prop_oneof![Just("plugins".to_owned()), Just("entries".to_owned()), Just("a-b".to_owned()), ".{0,4}"];
+    let object = |values: BoxedStrategy<Value>| {
+        prop::collection::btree_map(name.clone(), values, 0..4).prop_map(|entries| Value::Object(entries.into_iter().collect()))
+    };
+    let inner = object(leaf.boxed()).boxed();
+    let middle = object(inner).boxed();
+    object(middle)
+}
+
+proptest! {
+    /// Whatever the file holds, one value changes and all others stay.
+    #[test]
+    fn one_value_changes(before in any_object(), pretty in any::<bool>()) {
+        let text = if pretty { serde_json::to_string_pretty(&before) } else { serde_json::to_string(&before) }.unwrap();
+        let Ok(changed) = set_value(&text, &key("a-b"), &Value::from(true)) else { return Ok(()) };
+        let after: Value = json5::from_str(&changed).unwrap();
+        if before != Value::Object(Default::default()) {
+            prop_assert!(serde_json::from_str::<Value>(&changed).is_ok(), "JSON stays JSON: {}", changed);
+        }
+        let mut expected = before;
+        for name in ["plugins", "entries", "a-b"] {
+            if expected.pointer("/plugins/entries/a-b").is_some() { break }
+            let at = match name { "plugins" => "", "entries" => "/plugins", _ => "/plugins/entries" };
+            let parent = expected.pointer_mut(at).unwrap().as_object_mut().unwrap();
+            parent.entry(name).or_insert_with(|| Value::Object(Default::default()));
+        }
+        expected["plugins"]["entries"]["a-b"]["enabled"] = Value::from(true);
+        prop_assert_eq!(after, expected);
+    }
+}
