@@ -193,6 +193,14 @@ pub enum PluginsCommand {
         /// The plugin's id.
         id: String,
     },
+    /// Call a plugin again at once that failed too often: closes its circuits.
+    Reset {
+        /// The plugin's id.
+        id: String,
+        /// Only at this hook, for example before_tool_call.
+        #[arg(long, value_name = "HOOK")]
+        hook: Option<String>,
+    },
     /// Put a manifest into its component, so that the plugin is one file.
     Pack {
         /// Directory that holds creel.plugin.json and the component.

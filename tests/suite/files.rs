@@ -47,6 +47,37 @@ async fn a_plugin_keeps_files_in_a_directory_of_its_own() {
 }
 
 #[tokio::test]
+async fn without_a_grant_there_are_no_files_and_no_directory() {
+    let (_host, world, found) = steps(world(json!(false)), json!([["write", "/data/a", "x"], ["list", "/data"]])).await;
+    assert!(found[0]["refused"].is_string() && found[1]["refused"].is_string(), "{found}");
+    assert!(!world.state_dir().join("plugin-data").exists());
+}
+
+#[tokio::test]
+async fn the_operators_numbers_decide_and_the_log_says_which_line_raises_them() {
+    for (grant, fits) in
+        [(json!({ "maxBytes": 3000 }), false), (json!({ "maxBytes": 4000 }), true), (json!({ "maxFiles": 2 }), false)]
+    {
+        let asked =
+            json!([["fill", "/data/a", 2000], ["fill", "/data/b", 1000], ["fill", "/data/c", 1000], ["fill", "/data/a", 2000]]);
+        let (host, world, found) = steps(world(grant.clone()), asked).await;
+        assert_eq!((&found[0], &found[1], &found[3]), (&json!(true), &json!(true), &json!(true)), "{grant}");
+        match fits {
+            true => assert_eq!(found[2], true, "{grant}"),
+            false => assert!(found[2]["refused"].is_string(), "{found}"),
+        }
+        // How a refused write through a stream is called is the library's choice; a file that may not be made is told by its cause.
+        if !grant["maxFiles"].is_null() {
+            assert!(found[2]["why"].as_str().unwrap().to_lowercase().contains("quota exceeded"), "{found}");
+        }
+        let kept = fs::metadata(world.state_dir().join("plugin-data/files/c")).map_or(0, |metadata| metadata.len());
+        assert_eq!(kept, if fits { 1000 } else { 0 });
+        let told = host.log().warnings(&["plugins.entries.files.capabilities.fs.max"]);
+        assert_eq!(told.len(), usize::from(!fits), "{told:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_grant_for_reading_lets_nothing_be_changed() {
     let world = world(json!({ "mode": "read" }));
     let place = world.state_dir().join("plugin-data/files");

@@ -5,15 +5,18 @@
 
 mod access;
 mod approvals;
+mod circuit;
 mod crash;
 mod env;
 mod examples;
 mod faults;
+mod fields;
 mod files;
 mod finalize;
 mod install;
 mod load;
 mod message;
+mod messages_send;
 mod model;
 mod order;
 mod persist;
@@ -22,6 +25,7 @@ mod prompt;
 mod reply;
 mod run_gate;
 mod session;
+mod sessions_read;
 mod tools;
 mod tools_invoke;
 

@@ -13,11 +13,15 @@ use tracing::Level;
 use crate::{guests, script};
 
 /// A plugin whose tool `relay` calls other tools.
-fn relay(id: &str, granted: Value) -> Plugin {
+fn relay(granted: Value) -> Plugin {
+    with_grants(json!({ "toolsInvoke": granted }))
+}
+
+fn with_grants(granted: Value) -> Plugin {
     let hooks = json!([{ "hook": "before_tool_call" }, { "hook": "session_start" }]);
-    Plugin::new(id, guests::CAP_TOOLS)
+    Plugin::new("relay", guests::CAP_TOOLS)
         .manifest(json!({ "contracts": { "tools": ["relay", "relay_too"] }, "hooks": hooks }))
-        .operator(json!({ "capabilities": { "toolsInvoke": granted } }))
+        .operator(json!({ "capabilities": granted }))
 }
 
 /// The model calls `relay`, which calls a tool.
@@ -35,7 +39,7 @@ async fn report(host: &Host, at: usize) -> Value {
 
 #[tokio::test]
 async fn a_granted_tool_runs_and_only_own_handlers_are_left_out() {
-    let world = World::new().plugin(relay("relay", json!([PROBE, "read"]))).plugin(
+    let world = World::new().plugin(relay(json!([PROBE, "read"]))).plugin(
         script("other")
             .handler(on("before_tool_call"))
             .recording(&["before_tool_call", "after_tool_call"])
@@ -71,14 +75,14 @@ async fn guards_and_approvals_of_others_hold_for_it() {
     let guard = script("guard").handler(
         on("before_tool_call").with("matcher", json!([PROBE])).answers(json!({ "block": true, "blockReason": "not that" })),
     );
-    let (host, found) = relayed(World::new().plugin(relay("relay", json!([PROBE]))).plugin(guard), PROBE, json!({})).await;
+    let (host, found) = relayed(World::new().plugin(relay(json!([PROBE]))).plugin(guard), PROBE, json!({})).await;
     assert_eq!((&found["outcome"]["outcome"], &found["outcome"]["text"]), (&json!("ToolOutcome::Blocked"), &json!("not that")));
     assert!(host.executed().is_empty());
 
     for (decision, ran) in [(ApprovalDecision::AllowOnce, 1), (ApprovalDecision::Deny, 0)] {
         let asks = json!({ "requireApproval": { "title": "t", "description": "d" } });
         let guard = script("guard").handler(on("before_tool_call").with("matcher", json!([PROBE])).answers(asks));
-        let world = World::new().plugin(relay("relay", json!([PROBE]))).plugin(guard).reviewer([Answer::Decides(decision)]);
+        let world = World::new().plugin(relay(json!([PROBE]))).plugin(guard).reviewer([Answer::Decides(decision)]);
         let (host, found) = relayed(world, PROBE, json!({})).await;
         assert_eq!(host.executed().len(), ran, "{found}");
     }
@@ -86,7 +90,7 @@ async fn guards_and_approvals_of_others_hold_for_it() {
 
 #[tokio::test]
 async fn policies_hold_for_it() {
-    let world = World::new().plugin(relay("relay", json!([PROBE]))).config(json!({ "tools": { "deny": [PROBE] } }));
+    let world = World::new().plugin(relay(json!([PROBE]))).config(json!({ "tools": { "deny": [PROBE] } }));
     let (host, found) = relayed(world, PROBE, json!({})).await;
     assert!(found["outcome"]["error"].as_str().unwrap().starts_with("NotFound"), "{found}");
     assert_eq!(found["names"], json!([]));
@@ -94,8 +98,27 @@ async fn policies_hold_for_it() {
 }
 
 #[tokio::test]
+async fn a_tool_that_is_not_granted_is_refused_and_the_line_is_told_once() {
+    for granted in [json!([]), json!(["read"])] {
+        let turns = || call("relay", json!({ "tool": PROBE, "params": {} }));
+        let host = World::new().plugin(relay(granted)).turns([turns(), turns(), say("done")]).start().await;
+        host.say("go").await;
+        for at in 0..2 {
+            let found = report(&host, at).await;
+            assert!(found["outcome"]["error"].as_str().unwrap().starts_with("Denied"), "{found}");
+        }
+        assert!(host.executed().is_empty());
+        let told = host.log().warnings(&["add \"probe\" to plugins.entries.relay.capabilities.toolsInvoke", "hook=tool"]);
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
+    let host = World::new().plugin(with_grants(json!({}))).start().await;
+    assert!(!host.loads("relay"));
+    assert!(host.problem("relay").contains("plugins.entries.relay.capabilities.toolsInvoke"), "{}", host.problem("relay"));
+}
+
+#[tokio::test]
 async fn what_does_not_fit_is_an_answer() {
-    let world = || World::new().plugin(relay("relay", json!([PROBE, "read", "nothing"])));
+    let world = || World::new().plugin(relay(json!([PROBE, "read", "nothing"])));
     for (tool, params, expected) in
         [("nothing", json!({}), "NotFound"), (PROBE, json!([1]), "Invalid"), (PROBE, json!("x"), "Invalid")]
     {
@@ -114,7 +137,7 @@ async fn chains_end_before_a_guard_would_be_passed_over() {
     let nested = |inner: Value| json!({ "tool": "relay", "params": inner });
     let deep = nested(nested(nested(json!({ "tool": PROBE, "params": {} }))));
     let guard = script("guard").handler(on("before_tool_call")).recording(&["before_tool_call"]);
-    let world = World::new().plugin(relay("relay", json!([PROBE, "relay"]))).plugin(guard);
+    let world = World::new().plugin(relay(json!([PROBE, "relay"]))).plugin(guard);
     let (host, found) = relayed(world, "relay", deep["params"].clone()).await;
     assert!(found.to_string().contains("are 4 deep already"), "{found}");
     assert!(host.executed().is_empty());
@@ -125,7 +148,7 @@ async fn chains_end_before_a_guard_would_be_passed_over() {
 
 #[tokio::test]
 async fn outside_a_run_nothing_can_be_called() {
-    let host = World::new().plugin(relay("relay", json!([PROBE]))).turns([say("done")]).start().await;
+    let host = World::new().plugin(relay(json!([PROBE]))).turns([say("done")]).start().await;
     host.say("go").await;
     assert!(host.executed().is_empty());
     assert_eq!(host.log().lines(Level::INFO, &["before any run: Err(Unavailable("]).len(), 1);
@@ -134,7 +157,7 @@ async fn outside_a_run_nothing_can_be_called() {
 #[tokio::test]
 async fn a_call_ends_with_the_run_that_it_belongs_to() {
     let world = World::new()
-        .plugin(relay("relay", json!(["exec"])))
+        .plugin(relay(json!(["exec"])))
         .turns([call("relay", json!({ "tool": "exec", "params": { "command": "sleep 600" } })), say("done")]);
     let host = world.start().await;
     let run = host.accept(host.request("go")).await;

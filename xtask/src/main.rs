@@ -7,6 +7,7 @@ mod cargo;
 mod ci;
 mod components;
 mod demo;
+mod fuzz;
 mod guests;
 mod soak;
 
@@ -25,6 +26,8 @@ tasks:
   demo [arguments]
           build the guests, then run `creel demo` with them
   ci      check everything as the continuous integration does
+  fuzz [TARGET] [--seconds N]
+          look for inputs that break the host (manifests, components, guest answers, configuration); a minute for all targets
   soak [--traps N] [--timeouts N]
           fail plugin calls a million times, and check that nothing of them is left
 ";
@@ -47,6 +50,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "demo" => demo::run(&workspace(), rest),
         "ci" if rest.is_empty() => ci::run(&workspace()).map(|()| ExitCode::SUCCESS),
         "ci" => bail!("`ci` takes no arguments\n\n{USAGE}"),
+        "fuzz" => fuzz::run(&workspace(), rest),
         "soak" => soak::run(&workspace(), rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

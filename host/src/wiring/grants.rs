@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::keys::{Capabilities, ClockGrant, FsMode, Grant, HttpGrant, HttpRule, RandomGrant, SecretGrant, Seed};
+use config::keys::{Capabilities, ClockGrant, FsMode, Grant, HttpGrant, HttpRule, NamesGrant, RandomGrant, SecretGrant, Seed};
 use config::{Config, Environment, KeyPath};
 use egress::{PrivateNetwork, Rule, RuleError, SecretText};
 use plugin_host::grant::{self, Clocks, FsQuota, KvQuota, Names, OperatorGrants, Quota, Randomness};
@@ -31,6 +31,8 @@ pub(super) fn of(capabilities: &Capabilities, environment: &Environment) -> Oper
             .as_ref()
             .map(|secrets| secrets.iter().map(|(name, grant)| secret(name, grant, environment)).collect()),
         tools_invoke: capabilities.tools_invoke.as_ref().map(|names| Names::Only(names.clone().into())),
+        messages_send: names(capabilities.messages_send.as_ref()),
+        sessions_read: names(capabilities.sessions_read.as_ref()),
         env: capabilities.env.as_ref().map(|names| variables(names, environment)),
         clocks: match capabilities.clock {
             ClockGrant::Real => Clocks::Real,
@@ -40,6 +42,13 @@ pub(super) fn of(capabilities: &Capabilities, environment: &Environment) -> Oper
             RandomGrant::Named(_) => Randomness::Real,
             RandomGrant::Seeded(Seed { seed }) => Randomness::Seeded(seed),
         },
+    }
+}
+
+fn names(grant: Option<&NamesGrant>) -> Option<Names> {
+    match grant? {
+        NamesGrant::Switch(is_granted) => is_granted.then_some(Names::All),
+        NamesGrant::Only(names) => Some(Names::Only(names.clone().into())),
     }
 }
 

@@ -19,7 +19,7 @@ use plugin_host::plan::{PluginReport, PluginState, PluginsSettings};
 use plugin_host::{HostSettings, forget_component};
 use sessions::{SqlitePluginKv, SqliteSessions, StateDir};
 
-use super::plugins;
+use super::{hook_calls, plugins};
 use crate::exit::{Code, Failure};
 use crate::install;
 use crate::system::SystemClock;
@@ -36,6 +36,7 @@ pub fn installer(locations: &Locations, config: &Config, sources: Sources) -> Re
     let gate = PluginGate {
         sources,
         settings: settings.clone(),
+        config: config.clone(),
         host: HostSettings {
             data_directory: Some(locations.plugin_data_dir()),
             ..plugins::host_settings(config, locations.cache_dir(), plugins::own_compiler(), None)
@@ -161,6 +162,7 @@ impl Residue for Stores {
 struct PluginGate {
     sources: Sources,
     settings: PluginsSettings,
+    config: Config,
     host: HostSettings,
     stores: Stores,
 }
@@ -198,9 +200,12 @@ impl PluginGate {
         let ports = plugin_host::Ports {
             kv: Arc::clone(&self.stores.kv) as _,
             session_extensions: Arc::clone(&self.stores.sessions) as _,
+            sessions: Arc::clone(&self.stores.sessions) as _,
             network: egress::Network::system(),
         };
-        let loaded = plugins::compile(plan, self.host.clone(), ports).await?;
+        let circuits = hook_calls::circuits(&self.config, Arc::clone(&self.stores.kv) as _, Arc::new(SystemClock)).await;
+        let host = HostSettings { circuits: Some(circuits), ..self.host.clone() };
+        let loaded = plugins::compile(plan, host, ports).await?;
         for status in &loaded.statuses {
             if let PluginState::Failed(why) | PluginState::Disabled(why) = &status.report.state {
                 let text = plugins::sentence(&status.report, why);

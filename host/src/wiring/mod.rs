@@ -3,6 +3,7 @@
 
 pub mod entries;
 pub mod grants;
+mod hook_calls;
 pub mod installing;
 mod load_log;
 pub mod plugins;
@@ -159,7 +160,9 @@ pub async fn prepare(options: HostOptions) -> Result<Prepared, Failure> {
         compiler,
         cache_dir: cache_dir.unwrap_or_else(|| locations.cache_dir()),
         kv: Arc::clone(&kv) as _,
+        circuits: hook_calls::circuits(&loaded.config, Arc::clone(&kv) as _, Arc::clone(&clock)).await,
         extensions: Arc::clone(&sessions) as _,
+        sessions: Arc::clone(&sessions) as _,
         progress,
     })
     .await?;
@@ -225,6 +228,7 @@ impl Prepared {
                 tool_support: ports.tool_support,
                 prompt_sources: ports.prompt_sources,
                 approver,
+                sent_keys: Arc::clone(&kv) as _,
                 channel,
                 events,
             },
@@ -243,12 +247,12 @@ impl Running {
     }
 }
 
-/// Checks what the configuration cannot check by itself, because only other parts know the names: hooks and models.
+/// Checks what the configuration cannot check by itself, because only other parts know the names: hooks, their fields, and models.
 ///
 /// # Errors
 /// The first thing that is wrong.
 pub fn check(loaded: &Loaded) -> Result<(), Failure> {
-    plugins::check_hook_names(loaded)?;
+    hook_calls::check_names(loaded)?;
     for id in loaded.config.agent_ids() {
         let agent = loaded.config.agent(&id).map_err(|error| Failure::new(Code::Config, error.to_string()))?;
         default_model(loaded, agent.model.primary.as_deref())?;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::keys::{PluginEngine, PluginEntry, PluginLimits};
-use config::{Config, Environment, KeyPath, Loaded as LoadedConfig, Locations};
+use config::{Config, Environment, Loaded as LoadedConfig, Locations};
 use domain::PluginId;
 use domain::ports::{PluginKv, SessionExtensions};
+use domain::session::SessionReader;
 use domain::tool::Tool;
 use hooks::access::Diagnostic;
 use hooks::budget::OperatorBudgets;
-use hooks::circuit::CircuitOverride;
-use hooks::{HookId, Registry};
+use hooks::{Circuits, Registry};
 use plugin_host::compile::Compiler;
 use plugin_host::discovery::Sources;
 use plugin_host::enablement::Switches;
@@ -20,7 +20,7 @@ use plugin_host::limits::RequestedLimits;
 use plugin_host::plan::{self, Plan, PluginReport, PluginSettings, PluginState, PluginsSettings};
 use plugin_host::{EngineSettings, HostSettings, LoadProgress, LoadStep, PluginHost, Ports, ReadyPlugin};
 
-use super::{Progress, grants};
+use super::{Progress, grants, hook_calls};
 use crate::exit::{Code, Failure};
 
 /// Hidden command of the binary that compiles one component and ends.
@@ -55,7 +55,9 @@ pub(super) struct Request<'a> {
     pub(super) cache_dir: PathBuf,
     pub(super) compiler: Compiler,
     pub(super) kv: Arc<dyn PluginKv>,
+    pub(super) circuits: Circuits,
     pub(super) extensions: Arc<dyn SessionExtensions>,
+    pub(super) sessions: Arc<dyn SessionReader>,
     pub(super) progress: Option<Progress>,
 }
 
@@ -103,10 +105,7 @@ fn entry_settings(entry: &PluginEntry, environment: &Environment) -> PluginSetti
             all: entry.hooks.timeout_ms.map(|limit| limit.get()),
         },
         fields: entry.hooks.fields.clone(),
-        circuit: CircuitOverride {
-            failures: entry.circuit.failures,
-            cooldown: entry.circuit.cooldown_ms.map(|time| Duration::from_millis(time.get())),
-        },
+        circuit: hook_calls::overrides(entry.circuit),
     }
 }
 
@@ -158,19 +157,32 @@ fn look(sources: &Sources, settings: &PluginsSettings) -> Plan {
 }
 
 pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
-    let Request { locations, loaded, workspace_dir, extra_dirs, bundled_dir, cache_dir, compiler, kv, extensions, progress } =
-        request;
+    let Request {
+        locations,
+        loaded,
+        workspace_dir,
+        extra_dirs,
+        bundled_dir,
+        cache_dir,
+        compiler,
+        kv,
+        circuits,
+        extensions,
+        sessions,
+        progress,
+    } = request;
     let config = &loaded.config;
-    check_hook_names(loaded)?;
+    hook_calls::check_names(loaded)?;
     let mut sources = sources(locations, config, workspace_dir, extra_dirs);
     sources.bundled = bundled_dir.or(sources.bundled);
     let plan = survey(sources, settings(config, locations.environment())).await?;
     for text in &plan.diagnostics {
         tracing::warn!("{text}");
     }
-    let ports = Ports { kv, session_extensions: extensions, network: egress::Network::system() };
+    let ports = Ports { kv, session_extensions: extensions, sessions, network: egress::Network::system() };
     let data_directory = Some(locations.plugin_data_dir());
-    let settings = HostSettings { data_directory, ..host_settings(config, cache_dir, compiler, progress) };
+    let circuits = Some(circuits);
+    let settings = HostSettings { data_directory, circuits, ..host_settings(config, cache_dir, compiler, progress) };
     let mut loaded = compile(plan, settings, ports).await?;
     refuse_unguarded(&loaded.statuses)?;
     if let Some(refused) = loaded.registry.unguarded().first() {
@@ -190,27 +202,11 @@ pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
     Ok(loaded)
 }
 
-/// Names below `hooks.timeouts` are checked here, because only the catalogue knows them.
-pub(super) fn check_hook_names(loaded: &LoadedConfig) -> Result<(), Failure> {
-    for (id, entry) in &loaded.config.plugins.entries {
-        if let Some(hook) = entry.hooks.timeouts.keys().find(|hook| HookId::from_name(hook).is_none()) {
-            let key = KeyPath::of("plugins.entries").key(id).key("hooks").key("timeouts").key(hook);
-            let position = loaded.position(&key).map_or_else(String::new, |position| format!(":{position}"));
-            let message = format!(
-                "{}{position}: {key}: there is no hook of this name; did you mean `{}`?",
-                loaded.path.display(),
-                HookId::nearest(hook)
-            );
-            return Err(Failure::new(Code::Config, message));
-        }
-    }
-    Ok(())
-}
-
 /// How plugins are run.
 pub fn host_settings(config: &Config, cache_dir: PathBuf, compiler: Compiler, progress: Option<Progress>) -> HostSettings {
     HostSettings {
         engine: engine(&config.plugins.engine),
+        dispatch_budgets: hook_calls::dispatch_budgets(config),
         cache_directory: Some(cache_dir),
         compiler,
         reserved_tools: tools::BUILT_IN.iter().map(|name| (*name).to_owned()).collect(),

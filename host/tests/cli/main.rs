@@ -16,6 +16,7 @@ mod documentation;
 mod images;
 mod interrupts;
 mod pipes;
+mod plugin_circuits;
 mod plugin_faults;
 mod plugin_files;
 mod plugin_installing;

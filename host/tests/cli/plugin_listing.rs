@@ -80,8 +80,8 @@ fn inspection_tells_what_a_plugin_hooks_into_and_asks_for() {
     for part in [
         "run-journal 0.1.0\n",
         "  about        Counts what happens",
-        "  hook         after_tool_call (priority 0, at most 600 s)\n",
-        "  hook         agent_end (priority 0, at most 30 s, not called without hooks.allowConversationAccess)\n",
+        "  hook         after_tool_call (priority 0, at most 600 s, all fields)\n",
+        "  hook         agent_end (priority 0, at most 30 s, all fields, not called without hooks.allowConversationAccess)\n",
         "  imports      creel:plugin/kv@0.1.0 (needs the grant `kv`)\n",
         "  not granted  kv\n",
         "sha256 ",
@@ -114,8 +114,8 @@ fn inspection_tells_options_of_handlers_and_who_set_a_limit() {
     write_plugin(&bed.state().join("plugins"), "guard", manifest, Some(&component.unwrap()));
     let told = stdout(&bed.creel(&["plugins", "inspect", "guard"]).success());
     for part in [
-        "hook         before_tool_call (priority 0, handler shell, matcher exec read, timeoutMs 2000, at most 50 ms)\n",
-        "hook         before_agent_reply (priority 7, eligibleTriggers user, at most 600 s)\n",
+        "hook         before_tool_call (priority 0, handler shell, matcher exec read, timeoutMs 2000, at most 50 ms, all fields)\n",
+        "hook         before_agent_reply (priority 7, eligibleTriggers user, at most 600 s, all fields)\n",
         "limit        memoryBytes 16 MiB, set by plugins.entries.guard.limits\n",
         "limit        maxInstances 3, asked for by the manifest\n",
     ] {
@@ -162,7 +162,8 @@ fn inspection_shows_all_of_a_plugin_that_is_off() {
     let told = stdout(&bed.creel(&["plugins", "inspect", "tool-guard"]).success());
     assert!(told.contains("state        off: plugins.entries.tool-guard.enabled is false"), "{told}");
     assert!(
-        told.contains("hook         before_tool_call (priority 100, at most 15 s)") && told.contains("creel:plugin/config@0.1.0"),
+        told.contains("hook         before_tool_call (priority 100, at most 15 s, all fields)")
+            && told.contains("creel:plugin/config@0.1.0"),
         "{told}"
     );
 }

@@ -70,6 +70,27 @@ pub(crate) fn invoke_tool(name: &str, params: &str) -> Result<Invoked> {
     Ok(Invoked { tool_call_id, outcome, result })
 }
 
+pub(crate) fn send_message(message: &host::messages_send::Message) -> Result<host::messages_send::Receipt> {
+    Ok(host::messages_send::send(message)?)
+}
+
+pub(crate) fn list_sessions(
+    filter: &host::sessions_read::Filter,
+    cursor: Option<&str>,
+    limit: u32,
+) -> Result<(Vec<host::sessions_read::Session>, Option<String>)> {
+    let page = host::sessions_read::list_sessions(filter, cursor, limit)?;
+    Ok((page.sessions, page.cursor))
+}
+
+pub(crate) fn get_session(key: &str) -> Result<Option<host::sessions_read::Session>> {
+    Ok(host::sessions_read::get_session(key)?)
+}
+
+pub(crate) fn session_tail(key: &str, max_messages: u32, max_bytes: u32) -> Result<TranscriptTail> {
+    Ok(host::sessions_read::read_tail(key, max_messages, max_bytes)?)
+}
+
 pub(crate) fn kv_get(key: &str) -> Result<Option<Vec<u8>>> {
     Ok(host::kv::get(key)?)
 }

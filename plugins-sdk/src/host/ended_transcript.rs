@@ -3,6 +3,7 @@
 //! It works during `session_end`, if the event says that it does; elsewhere the answer is [`HostError::Unavailable`].
 
 use super::backend;
+use crate::bindings::host::creel::plugin::types::TranscriptTail;
 use crate::document::Message;
 use crate::error::{HostError, Result};
 
@@ -22,7 +23,10 @@ pub struct Tail {
 /// # Errors
 /// There is nothing to read here, or a limit is 0.
 pub fn read_tail(max_messages: u32, max_bytes: u32) -> Result<Tail, HostError> {
-    let tail = backend::ended_tail(max_messages, max_bytes)?;
+    tail_of(&backend::ended_tail(max_messages, max_bytes)?)
+}
+
+pub(super) fn tail_of(tail: &TranscriptTail) -> Result<Tail, HostError> {
     let messages = tail
         .messages
         .iter()

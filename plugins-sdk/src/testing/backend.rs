@@ -6,6 +6,8 @@ use crate::bindings::host::creel::plugin::types::{ToolOutcome, ToolResult, Trans
 use crate::error::HostError;
 use crate::host::invocation::Trace;
 use crate::host::log::Level;
+use crate::host::messages::{DeliveryStatus, Message, Receipt};
+use crate::host::sessions::{Filter, Session};
 use crate::host::tools::Invoked;
 use serde_json::Value;
 
@@ -57,6 +59,10 @@ pub(crate) fn authority_is_active() -> bool {
 pub(crate) fn ended_tail(max_messages: u32, max_bytes: u32) -> Result<TranscriptTail> {
     let messages = with_current("ended_transcript::read_tail", |state| state.ended_transcript.clone())
         .ok_or_else(|| HostError::Unavailable("no session has ended in this call".to_owned()))?;
+    cut(messages, max_messages, max_bytes)
+}
+
+fn cut(messages: Vec<String>, max_messages: u32, max_bytes: u32) -> Result<TranscriptTail> {
     if max_messages == 0 || max_bytes == 0 {
         return Err(HostError::Invalid("both limits must be above 0".to_owned()));
     }
@@ -94,6 +100,53 @@ pub(crate) fn invoke_tool(name: &str, params: &str) -> Result<Invoked> {
         state.invoked.push((name.to_owned(), params));
         Ok(Invoked { tool_call_id: format!("test-call-{}", state.invoked.len()), outcome: ToolOutcome::Ok, result })
     })
+}
+
+pub(crate) fn send_message(message: &Message) -> Result<Receipt> {
+    with_current("messages::send", |state| {
+        let Some(messages) = &mut state.messages else {
+            return Err(HostError::Denied("the test host was built without_messages".to_owned()));
+        };
+        if message.content.trim().is_empty() && message.media_urls.is_empty() {
+            return Err(HostError::Invalid("the message holds neither text nor media".to_owned()));
+        }
+        let is_known = |sent: &Message| message.idempotency_key.is_some() && sent.idempotency_key == message.idempotency_key;
+        if messages.iter().any(is_known) {
+            let detail = Some("a message with this key was sent within the last 24 hours".to_owned());
+            return Ok(Receipt { status: DeliveryStatus::Suppressed, message_id: None, detail });
+        }
+        messages.push(message.clone());
+        Ok(Receipt { status: DeliveryStatus::Sent, message_id: None, detail: None })
+    })
+}
+
+pub(crate) fn list_sessions(filter: &Filter, cursor: Option<&str>, limit: u32) -> Result<(Vec<Session>, Option<String>)> {
+    let first: usize = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    with_current("sessions::list", |state| {
+        let fits = |session: &&Session| {
+            filter.agent_id.as_ref().is_none_or(|agent| *agent == session.agent_id)
+                && filter.key_prefix.as_ref().is_none_or(|prefix| session.session_key.starts_with(prefix))
+                && filter.updated_since.is_none_or(|since| session.updated_at >= since)
+        };
+        let found: Vec<Session> = state.sessions.iter().map(|(session, _)| session).filter(fits).cloned().collect();
+        let next = (found.len() > first.saturating_add(limit)).then(|| (first + limit).to_string());
+        Ok((found.into_iter().skip(first).take(limit).collect(), next))
+    })
+}
+
+pub(crate) fn get_session(key: &str) -> Result<Option<Session>> {
+    with_current("sessions::get", |state| {
+        Ok(state.sessions.iter().map(|(session, _)| session).find(|session| session.session_key == key).cloned())
+    })
+}
+
+pub(crate) fn session_tail(key: &str, max_messages: u32, max_bytes: u32) -> Result<TranscriptTail> {
+    let found = with_current("sessions::read_tail", |state| {
+        state.sessions.iter().find(|(session, _)| session.session_key == key).map(|(_, messages)| messages.clone())
+    });
+    let messages = found.ok_or_else(|| HostError::NotFound(format!("there is no session `{key}`")))?;
+    cut(messages, max_messages, max_bytes)
 }
 
 pub(crate) fn kv_get(key: &str) -> Result<Option<Vec<u8>>> {

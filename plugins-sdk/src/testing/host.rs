@@ -3,6 +3,8 @@
 use super::store::Store;
 use crate::host::invocation::Trace;
 use crate::host::log::Level;
+use crate::host::messages::Message;
+use crate::host::sessions::Session;
 use crate::host::settings;
 use crate::tool::ToolResult;
 use serde::de::DeserializeOwned;
@@ -42,6 +44,10 @@ pub(super) struct State {
     pub(super) store: Option<Store>,
     /// None: the call belongs to no session.
     pub(super) session: Option<BTreeMap<String, String>>,
+    /// What was sent. None: the operator did not grant `messagesSend`.
+    pub(super) messages: Option<Vec<Message>>,
+    /// Sessions that can be read, each with its messages.
+    pub(super) sessions: Vec<(Session, Vec<String>)>,
     /// Granted tools and what they give back.
     pub(super) tools: BTreeMap<String, ToolResult>,
     pub(super) invoked: Vec<(String, Value)>,
@@ -80,6 +86,8 @@ impl Host {
                 progress: Vec::new(),
                 store: Some(Store::default()),
                 session: Some(BTreeMap::new()),
+                messages: Some(Vec::new()),
+                sessions: Vec::new(),
                 tools: BTreeMap::new(),
                 invoked: Vec::new(),
                 allowed_tools: None,
@@ -128,6 +136,23 @@ impl Host {
     #[must_use]
     pub fn without_session(self) -> Self {
         self.with(|state| state.session = None)
+    }
+
+    /// The operator did not grant `messagesSend`.
+    #[must_use]
+    pub fn without_messages(self) -> Self {
+        self.with(|state| state.messages = None)
+    }
+
+    /// A session that can be read, with its messages, oldest first. Give them in the order in which a list should show them.
+    #[must_use]
+    pub fn session(self, key: &str, messages: &[Value]) -> Self {
+        let agent_id = key.strip_prefix("agent:").and_then(|rest| rest.split(':').next()).unwrap_or("main").to_owned();
+        let session_id = format!("test-session-of-{key}");
+        let entry = json!({ "sessionId": session_id }).to_string();
+        let session = Session { session_key: key.to_owned(), session_id, agent_id, label: None, updated_at: 0, entry };
+        let messages = messages.iter().map(Value::to_string).collect();
+        self.with(|state| state.sessions.push((session, messages)))
     }
 
     /// A granted tool, and the result of each call of it.
@@ -179,6 +204,12 @@ impl Host {
     #[must_use]
     pub fn progress(&self) -> Vec<ToolResult> {
         self.state.borrow().progress.clone()
+    }
+
+    /// The messages that the plugin sent so far.
+    #[must_use]
+    pub fn messages(&self) -> Vec<Message> {
+        self.state.borrow().messages.clone().unwrap_or_default()
     }
 
     /// The tool calls that the plugin made so far, each with its parameters.
@@ -241,139 +272,4 @@ impl Drop for Entered {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-    use super::{Host, Level};
-    use crate::{HostError, ToolOutcome, ToolResult};
-    use crate::{config, ended_transcript, invocation, kv, log, progress, session, tool_authority, tools};
-    use serde_json::json;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::rc::Rc;
-    use std::time::Duration;
-
-    #[test]
-    fn without_a_host_the_message_says_what_to_do() {
-        let panic = catch_unwind(|| kv::get::<u32>("k")).unwrap_err();
-        let text = panic.downcast_ref::<String>().unwrap();
-        assert!(text.contains("`kv::get`"), "{text}");
-        assert!(text.contains("testing::Host::new().run"), "{text}");
-    }
-
-    #[test]
-    fn a_panic_inside_leaves_no_host_behind() {
-        let host = Host::new();
-        catch_unwind(AssertUnwindSafe(|| host.run(|| panic!("handler")))).unwrap_err();
-        assert!(catch_unwind(invocation::depth).is_err());
-    }
-
-    #[test]
-    fn hosts_nest() {
-        let (outer, inner) = (Host::new().depth(1), Host::new().depth(2));
-        outer.run(|| {
-            assert_eq!(inner.run(invocation::depth), 2);
-            assert_eq!(invocation::depth(), 1);
-        });
-    }
-
-    #[test]
-    fn settings_are_parsed_once_per_host() {
-        let host = Host::new().config(json!(["a"]));
-        host.run(|| {
-            let first = config::<Vec<String>>().unwrap();
-            assert!(Rc::ptr_eq(&first, &config::<Vec<String>>().unwrap()));
-        });
-        let other = Host::new().config(json!(["b"]));
-        assert_eq!(*other.run(config::<Vec<String>>).unwrap(), ["b"]);
-    }
-
-    #[test]
-    fn settings_of_another_shape_are_an_error() {
-        let error = Host::new().run(config::<Vec<String>>).unwrap_err();
-        assert!(error.to_string().starts_with("settings of the plugin: invalid type"), "{error}");
-    }
-
-    #[test]
-    fn records_keep_level_text_and_fields() {
-        let host = Host::new();
-        host.run(|| {
-            log::trace!("plain");
-            log::error!(tool = "exec", code = 2; "failed after {} s", 3);
-        });
-        let logs = host.logs();
-        assert_eq!((logs[0].level, logs[0].message.as_str()), (Level::Trace, "plain"));
-        assert_eq!(logs[1].message, "failed after 3 s");
-        let fields = [("tool".to_owned(), "exec".to_owned()), ("code".to_owned(), "2".to_owned())];
-        assert_eq!(logs[1].fields, fields);
-    }
-
-    #[test]
-    fn a_call_knows_its_time_and_its_end() {
-        let host = Host::new().remaining(Duration::from_millis(250));
-        assert_eq!(host.run(invocation::remaining), Duration::from_millis(250));
-        assert!(!host.run(invocation::is_cancelled));
-        host.cancel();
-        assert!(host.run(invocation::is_cancelled));
-    }
-
-    #[test]
-    fn session_values_live_in_a_session_only() {
-        let host = Host::new();
-        host.run(|| session::set("ns", &7)).unwrap();
-        assert_eq!(host.session_value::<u32>("ns"), Some(7));
-        assert_eq!(host.run(|| session::get::<u32>("ns")), Ok(Some(7)));
-        host.run(|| session::remove("ns")).unwrap();
-        assert_eq!(host.session_value::<u32>("ns"), None);
-        let outside = Host::new().without_session();
-        assert!(matches!(outside.run(|| session::get::<u32>("ns")), Err(HostError::NotFound(_))));
-    }
-
-    #[test]
-    fn partial_results_are_kept_in_order() {
-        let host = Host::new();
-        host.run(|| {
-            progress::update(&ToolResult::text("1"));
-            progress::update(&ToolResult::text("2"));
-        });
-        assert_eq!(host.progress(), [ToolResult::text("1"), ToolResult::text("2")]);
-    }
-
-    #[test]
-    fn authority_answers_in_its_phase_only() {
-        let host = Host::new();
-        assert!(matches!(host.run(|| tool_authority::allows("exec")), Err(HostError::Unavailable(_))));
-        assert!(!host.run(tool_authority::is_active));
-        let host = Host::new().allowed_tools(["read"]);
-        assert_eq!(host.run(|| tool_authority::allows("exec")), Ok(false));
-        assert_eq!(host.run(tool_authority::tools), Ok(vec!["read".to_owned()]));
-    }
-
-    #[test]
-    fn tools_answer_if_they_are_granted() {
-        let host = Host::new().tool("read", ToolResult::text("text"));
-        host.run(|| {
-            assert_eq!(tools::names(), ["read"]);
-            let invoked = tools::invoke("read", &json!({ "path": "a" })).unwrap();
-            assert_eq!((invoked.outcome, invoked.text().as_str()), (ToolOutcome::Ok, "text"));
-            assert!(matches!(tools::invoke("exec", &json!({})), Err(HostError::Denied(_))));
-            assert!(matches!(tools::invoke("read", &json!(["a"])), Err(HostError::Invalid(_))));
-        });
-        assert_eq!(host.invoked(), [("read".to_owned(), json!({ "path": "a" }))]);
-    }
-
-    #[test]
-    fn the_tail_is_cut_by_number_and_by_size() {
-        let message = |text: &str| json!({ "role": "user", "content": text });
-        let host = Host::new().ended_transcript(&[message("a"), message("b"), message("c")]);
-        let tail = host.run(|| ended_transcript::read_tail(2, 1000)).unwrap();
-        let texts: Vec<_> = tail.messages.iter().map(crate::Message::text).collect();
-        assert_eq!(texts, ["b", "c"]);
-        assert_eq!((tail.total_messages, tail.truncated), (3, true));
-        let size = u32::try_from(message("c").to_string().len()).unwrap();
-        let tail = host.run(|| ended_transcript::read_tail(10, size)).unwrap();
-        assert_eq!(tail.messages.len(), 1);
-        assert!(matches!(host.run(|| ended_transcript::read_tail(0, 1)), Err(HostError::Invalid(_))));
-        let elsewhere = Host::new().run(|| ended_transcript::read_tail(1, 1));
-        assert!(matches!(elsewhere, Err(HostError::Unavailable(_))));
-    }
-}
+mod tests;

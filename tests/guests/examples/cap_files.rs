@@ -22,7 +22,7 @@ impl Plugin for UsesFiles {
 fn outcome(result: &io::Result<Value>) -> Value {
     match result {
         Ok(got) => got.clone(),
-        Err(error) => json!({ "refused": format!("{:?}", error.kind()) }),
+        Err(error) => json!({ "refused": format!("{:?}", error.kind()), "why": error.to_string() }),
     }
 }
 

@@ -26,22 +26,26 @@ pub const SEND_LIMIT: Duration = Duration::from_secs(120);
 pub(crate) async fn deliver_all(run: &RunState, payloads: &[ReplyPayload], kind: PayloadKind) -> Vec<Delivery> {
     let mut deliveries = Vec::with_capacity(payloads.len());
     for payload in payloads {
-        let delivery = caught(deliver(run, payload.clone(), kind)).await;
-        deliveries.push(delivery.unwrap_or_else(|panic| {
-            tracing::error!(run = %run.run_id(), "BUG: the host panicked while it delivered a reply: {}", panic.0);
-            failed(None, "the host failed inside the delivery".to_owned())
-        }));
+        deliveries.push(deliver_to(run, run.peer(), payload.clone(), kind).await);
     }
     deliveries
 }
 
-async fn deliver(run: &RunState, payload: ReplyPayload, kind: PayloadKind) -> Delivery {
+/// Delivers one payload to whoever the channel knows by that address.
+pub(crate) async fn deliver_to(run: &RunState, to: &str, payload: ReplyPayload, kind: PayloadKind) -> Delivery {
+    caught(deliver(run, to, payload, kind)).await.unwrap_or_else(|panic| {
+        tracing::error!(run = %run.run_id(), "BUG: the host panicked while it delivered a message: {}", panic.0);
+        failed(None, "the host failed inside the delivery".to_owned())
+    })
+}
+
+async fn deliver(run: &RunState, to: &str, payload: ReplyPayload, kind: PayloadKind) -> Delivery {
     let context = run.message_context();
     let payload = match shape_by_hooks(run, &context, payload, kind).await {
         Ok(payload) => payload,
         Err(suppressed) => return suppressed,
     };
-    let content = match rewrite_text(run, &context, &payload).await {
+    let content = match rewrite_text(run, &context, to, &payload).await {
         Ok(content) => content,
         Err(suppressed) => return suppressed,
     };
@@ -51,7 +55,7 @@ async fn deliver(run: &RunState, payload: ReplyPayload, kind: PayloadKind) -> De
     }
     let message = Outbound {
         channel: run.ports().channel.id().to_owned(),
-        to: run.peer().to_owned(),
+        to: to.to_owned(),
         content: with_prefix(run, content),
         media: payload.media().map(str::to_owned).collect(),
         is_error: payload.is_error,
@@ -104,14 +108,14 @@ async fn shape_by_hooks(
     Ok(decision.apply(payload))
 }
 
-async fn rewrite_text(run: &RunState, context: &MessageContext, payload: &ReplyPayload) -> Result<String, Delivery> {
+async fn rewrite_text(run: &RunState, context: &MessageContext, to: &str, payload: &ReplyPayload) -> Result<String, Delivery> {
     let content = payload.text.clone().unwrap_or_default();
     if !run.hooks().has(hooks::HookId::MessageSending) {
         return Ok(content);
     }
     let media: Vec<&str> = payload.media().collect();
     let event = message_sending::Event {
-        to: run.peer().to_owned(),
+        to: to.to_owned(),
         content: content.clone(),
         reply_to_id: None,
         thread_id: None,

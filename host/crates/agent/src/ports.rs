@@ -10,7 +10,7 @@ use domain::approval::Approver;
 use domain::event::EventSink;
 use domain::message::ToolResultMessage;
 use domain::model::{ModelRef, ModelRegistry};
-use domain::ports::{Channel, Clock, IdSource};
+use domain::ports::{Channel, Clock, IdSource, SentKeys};
 use domain::session::SessionStore;
 use domain::tool::{Tool, ToolSpec};
 use hooks::Dispatcher;
@@ -39,6 +39,8 @@ pub struct AgentPorts {
     pub approver: Arc<dyn Approver>,
     /// The way out.
     pub channel: Arc<dyn Channel>,
+    /// Messages of plugins that went out already.
+    pub sent_keys: Arc<dyn SentKeys>,
     /// Takes run events.
     pub events: Arc<dyn EventSink>,
 }

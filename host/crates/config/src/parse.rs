@@ -64,7 +64,7 @@ fn check(document: Document, environment: &Environment) -> (Option<Parsed>, Vec<
             return (None, findings);
         }
     };
-    findings.extend(rules::check(&config));
+    findings.extend(rules::check(&config).into_iter().map(|finding| as_written(finding, &root, &written)));
     let mut warnings = rules::warnings(&config, environment);
     if !taken.restrictions.is_empty() {
         warnings.push(Warning::IgnoredRestrictions(taken.restrictions));
@@ -73,6 +73,18 @@ fn check(document: Document, environment: &Environment) -> (Option<Parsed>, Vec<
         warnings.push(Warning::Ignored(taken.ignored));
     }
     (Some(Parsed { config: Arc::new(config), warnings }), findings)
+}
+
+/// A finding that repeats its value, with the value as it stands in the file: what a variable holds may be a secret, wherever it was used.
+fn as_written(mut finding: Finding, root: &Value, written: &Value) -> Finding {
+    if let ProblemKind::Rule(text) = &mut finding.kind
+        && let (Some(Value::String(now)), Some(Value::String(written))) = (finding.key.find(root), finding.key.find(written))
+        && now != written
+        && !now.is_empty()
+    {
+        *text = text.replace(now.as_str(), written);
+    }
+    finding
 }
 
 /// Findings for keys that occur again. The n-th entry of one path is its n-th repetition.

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::text::Position;
 use crate::text::key_path::KeyPath;
+use crate::text::{Position, printable};
 
 /// Most problems that are kept. What is above is counted.
 pub(crate) const MAX_PROBLEMS: usize = 50;
@@ -170,7 +170,7 @@ impl fmt::Display for ConfigErrors {
                 Some(key) if !key.segments().is_empty() => write!(f, ": {key}")?,
                 _ => {}
             }
-            write!(f, "\n  {}", problem.kind)?;
+            write!(f, "\n  {}", printable(&problem.kind.to_string()))?;
             for line in problem.excerpt.iter().flat_map(|excerpt| excerpt.lines()) {
                 write!(f, "\n  {line}")?;
             }

@@ -97,7 +97,7 @@ fn placeholder(path: &str) -> &'static str {
         Some("entries") => "<id>",
         Some("providers") => "<provider>",
         Some("models") => "<provider/model>",
-        Some("timeouts") => "<hook>",
+        Some("timeouts" | "dispatchBudgets" | "fields") => "<hook>",
         _ => "<name>",
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::keys::ModelApi;
 use crate::text::key_path::KeyPath;
+use crate::text::printable;
 
 /// Something that has no effect, or not the effect that it seems to have. One sentence each.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +63,7 @@ impl fmt::Display for Warning {
                 write!(f, "{key}: this version cannot speak {}, so models of this provider cannot be used", api.as_str())
             }
             Self::VariableNotSet { key, name } => {
+                let name = printable(name);
                 write!(f, "{key}: the environment variable `{name}` is not set, so what needs it cannot be used")
             }
             Self::TimeoutAboveRun { key, provider_seconds, run_seconds } => {

@@ -83,7 +83,8 @@ fn unknown_keys_are_all_told_with_the_nearest_known_one() {
         ("{ tools: { $schema: 'x' } }", "creel.json:1:12: tools[\"$schema\"]\n  unknown key"),
         (
             "{ plugins: { entries: { g: { capabilities: { clipboard: true } } } } }",
-            "creel.json:1:46: plugins.entries.g.capabilities.clipboard\n  unknown key; known here: clock, env, fs, http, kv, random, secrets, sessionExtension, toolsInvoke",
+            "creel.json:1:46: plugins.entries.g.capabilities.clipboard\n  unknown key; known here: clock, env, fs, http, kv, messagesSend, \
+             random, secrets, sessionExtension, sessionsRead, toolsInvoke",
         ),
         (
             "{ plugins: { entries: { g: { capabilities: { kv: { maxByte: 1 } } } } } }",
@@ -298,6 +299,9 @@ fn no_message_repeats_a_secret() {
         "{ models: { providers: { x: { apiKey: { env: '' , id: 'sk-hidden' } } } } }",
         "{ plugins: { entries: { g: { config: 'sk-hidden' } } } }",
         "{ agents: { defaults: { thinkingDefault: '${SET}' } } }",
+        "{ agents: { list: [{ id: '${SET}/x' }] } }",
+        "{ agents: { defaults: { models: { 'a/b': { alias: '${SET}' }, 'c/d': { alias: '${SET}' } } } } }",
+        "{ models: { providers: { x: { models: [{ id: '${SET}' }, { id: '${SET}' }] } } } }",
         "{ security: { installPolicy: { exec: { command: '/c', env: { A: ['sk-hidden'] } } } } }",
     ];
     for text in texts {
@@ -305,6 +309,16 @@ fn no_message_repeats_a_secret() {
         for shown in [errors.to_string(), format!("{errors:?}")] {
             assert!(!shown.contains("hidden") && !shown.contains("7777777") && !shown.contains("sk-from"), "{shown}");
         }
+    }
+}
+
+#[test]
+fn no_message_controls_the_terminal() {
+    for text in
+        ["{ agents: { list: [{ id: 'a\\u001b[31m' }] } }", "{ 'a\\u001b]0;x': 1 }", "{ tools: { profile: '\\u202ea\\r' } }"]
+    {
+        let shown = errors(text).to_string();
+        assert!(!shown.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{shown:?}");
     }
 }
 

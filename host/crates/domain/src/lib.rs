@@ -12,6 +12,7 @@ pub mod message;
 pub mod model;
 pub mod payload;
 pub mod ports;
+pub mod services;
 pub mod session;
 pub mod session_key;
 pub mod silent;

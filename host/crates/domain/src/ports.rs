@@ -7,11 +7,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
 
-use crate::ids::{CallId, PluginId, RunId};
+use crate::ids::{PluginId, RunId};
+use crate::services::RunServices;
 use crate::session_key::SessionKey;
-use crate::tool::{ToolOutcome, ToolResult};
 
 /// Wall-clock time. Waiting goes through tokio's timers, which tests can pause.
 pub trait Clock: Send + Sync {
@@ -129,6 +128,16 @@ pub trait PluginKv: Send + Sync {
     ) -> Result<bool, StateError>;
 }
 
+/// Keys of messages that plugins sent, so that none goes out twice.
+#[async_trait]
+pub trait SentKeys: Send + Sync {
+    /// Claims a key for some milliseconds. False: it is claimed already.
+    async fn claim(&self, plugin: &PluginId, key: &str, ttl_ms: u64) -> Result<bool, StateError>;
+
+    /// Gives a key back, because nothing went out.
+    async fn release(&self, plugin: &PluginId, key: &str) -> Result<(), StateError>;
+}
+
 /// Small JSON values of plugins inside a session; they end with the session.
 #[async_trait]
 pub trait SessionExtensions: Send + Sync {
@@ -137,42 +146,6 @@ pub trait SessionExtensions: Send + Sync {
 
     /// Replaces (or, with none, removes) the plugin's value in a namespace.
     async fn set(&self, session: &SessionKey, plugin: &PluginId, namespace: &str, json: Option<&str>) -> Result<(), StateError>;
-}
-
-/// A tool call that a plugin wants to make.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PluginToolCall {
-    /// Plugins whose calls are around it, outermost first; the last one makes it.
-    pub chain: Vec<PluginId>,
-    /// The tool.
-    pub name: String,
-    /// Its parameters.
-    pub params: Map<String, Value>,
-}
-
-/// A tool call of a plugin that was decided.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InvokedTool {
-    /// Id of the call.
-    pub call_id: CallId,
-    /// How it ended.
-    pub outcome: ToolOutcome,
-    /// Its result; for a call that failed or was blocked, the text that a model would have seen.
-    pub result: ToolResult,
-}
-
-/// What a run does for the plugins that work in it. Everything goes the way that the run's own work goes, so hooks, policies and
-/// approvals apply.
-#[async_trait]
-pub trait RunServices: Send + Sync {
-    /// Tools that can be called now.
-    fn tool_names(&self) -> Vec<String>;
-
-    /// Calls a tool and waits for it. Dropping the future asks the call to stop.
-    ///
-    /// # Errors
-    /// When the call was never decided: there is no such tool in this run, or the run ends.
-    async fn invoke_tool(self: Arc<Self>, call: PluginToolCall) -> Result<InvokedTool, StateError>;
 }
 
 /// What lives exactly as long as one run. An adapter may keep things in here (plugin instances, for example); they are dropped

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ids::{AgentId, RunId, SessionId};
+use crate::json::JsonText;
 use crate::message::AgentMessage;
 use crate::session_key::SessionKey;
 
@@ -271,4 +272,63 @@ pub trait SessionStore: Send + Sync {
 
     /// All sessions of an agent, newest change first.
     async fn list(&self, agent: &AgentId) -> Result<Vec<SessionSummary>, StoreError>;
+}
+
+/// Which sessions to give, and how many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionQuery {
+    /// Only of these agents. Absent: of all.
+    pub agents: Option<Vec<AgentId>>,
+    /// Only with keys that begin like this. Absent: all.
+    pub key_prefix: Option<String>,
+    /// Only changed at or after this time, milliseconds. Absent: all.
+    pub updated_since: Option<u64>,
+    /// Where the page before ended. Absent: begin with the newest.
+    pub after: Option<PageStart>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// The session with which a page of sessions ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageStart {
+    /// When it last changed, milliseconds.
+    pub updated_at: u64,
+    /// Its agent.
+    pub agent: AgentId,
+    /// Its key.
+    pub key: String,
+}
+
+/// A page of sessions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionPage {
+    /// Newest change first.
+    pub sessions: Vec<SessionSummary>,
+    /// Where the next page goes on. Absent: this was the last one.
+    pub next: Option<PageStart>,
+}
+
+/// The last messages of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageTail {
+    /// Oldest first.
+    pub messages: Vec<JsonText>,
+    /// Messages in the whole transcript.
+    pub total: u64,
+    /// Whether a limit left older messages out.
+    pub truncated: bool,
+}
+
+/// Reads sessions and transcripts, for whoever must not write.
+#[async_trait]
+pub trait SessionReader: Send + Sync {
+    /// A page of sessions.
+    async fn page(&self, query: SessionQuery) -> Result<SessionPage, StoreError>;
+
+    /// The entry of a conversation. None: there is no such key.
+    async fn session(&self, key: &SessionKey) -> Result<Option<SessionEntry>, StoreError>;
+
+    /// The last messages of a conversation, at most so many of them and so many bytes of JSON text. None: there is no such key.
+    async fn message_tail(&self, key: &SessionKey, max_messages: u32, max_bytes: u32) -> Result<Option<MessageTail>, StoreError>;
 }

@@ -2,9 +2,11 @@
 //! outside tests.
 
 mod memory_circuits;
+mod memory_sent_keys;
 mod memory_sessions;
 
 pub use memory_circuits::MemoryCircuits;
+pub use memory_sent_keys::MemorySentKeys;
 pub use memory_sessions::MemorySessions;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! How long one handler may take (plugin-hooks 1.7). A budget belongs to a handler, never to a dispatch.
+//! How long one handler may take (plugin-hooks 1.7). What a whole dispatch may take is in [`allowance`](crate::allowance).
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;

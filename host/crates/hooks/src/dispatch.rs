@@ -10,14 +10,13 @@ use domain::{PluginId, SessionKey};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use crate::allowance::{Allowance, Limit};
-use crate::budget;
 use crate::catalogue::{FailurePolicy, HookId, Kind};
 use crate::fault::{Fault, FaultKind, one_line};
-use crate::handler::{HookInvocation, MAX_CHAIN_DEPTH, TraceContext};
-use crate::point::{Claim, Fold, HookPoint, Observe, Who};
+use crate::handler::{MAX_CHAIN_DEPTH, TraceContext};
+use crate::point::{Claim, Fold, Observe, Who};
 use crate::record::{HandlerOutcome, HandlerRecord, RecordSink};
 use crate::registry::{Entry, Registry};
+use crate::turn::Turn;
 
 /// Longest text about one handler call in the log, in bytes. Answers hold words of plugins.
 const MAX_LOGGED_BYTES: usize = 400;
@@ -267,63 +266,6 @@ impl Dispatcher {
             elapsed,
             run_id: scope.run.as_ref().map(|run| run.run_id().clone()),
         });
-    }
-}
-
-/// The turn of one handler in a dispatch.
-struct Turn<'a> {
-    entry: &'a Entry,
-    scope: &'a Scope,
-    allowance: &'a Allowance<'a>,
-    started: Instant,
-}
-
-impl Turn<'_> {
-    /// Makes the call, if the time of the dispatch and the circuit of the handler allow it.
-    async fn call<H: HookPoint>(
-        &self,
-        event: &H::Event,
-        context: &H::Context,
-        check: impl Fn(&H::Answer) -> Result<(), Fault>,
-    ) -> Result<Option<Box<H::Answer>>, Fault> {
-        let Self { entry, scope, allowance, started } = *self;
-        let limit = allowance.limit(started, entry.budget)?;
-        let pass = entry.admit()?;
-        let called = self.call_within::<H>(event, context, limit).await;
-        let checked = called.and_then(|answer| answer.as_deref().map_or(Ok(()), check).map(|()| answer));
-        let called = checked.map_err(|fault| allowance.explain(fault, limit, &entry.plugin, started));
-        if let Some(pass) = pass {
-            pass.ended(&entry.handler_name, called.as_ref().err(), &scope.cancel).await;
-        }
-        called
-    }
-
-    /// The call under its budget. The handler enforces the deadline by itself; the timer here is the second line, and dropping the call
-    /// throws away whatever it was working on.
-    async fn call_within<H: HookPoint>(
-        &self,
-        event: &H::Event,
-        context: &H::Context,
-        Limit { deadline, budget, .. }: Limit,
-    ) -> Result<Option<Box<H::Answer>>, Fault> {
-        let Self { entry, scope, .. } = *self;
-        let invocation = HookInvocation {
-            handler: &entry.handler_name,
-            deadline,
-            budget,
-            run: scope.run.as_ref(),
-            session_key: scope.session_key.as_ref(),
-            cancel: &scope.cancel,
-            chain: &scope.chain,
-            trace: scope.trace.as_ref(),
-        };
-        let told = entry.options.fields.map(|fields| fields.apply(event, context));
-        let (event, context) = told.as_deref().map_or((event, context), |(event, context)| (event, context));
-        let call = entry.handler.call(H::call(event, context), &invocation);
-        match budget::within(deadline, call).await {
-            Some(reply) => H::answer(reply?),
-            None => Err(Fault::new(FaultKind::Timeout, format!("no answer within {} ms", budget.as_millis()))),
-        }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod join;
 pub mod point;
 pub mod record;
 pub mod registry;
+mod turn;
 
 pub use allowance::DispatchBudgets;
 pub use catalogue::{FailurePolicy, HookId, Kind};

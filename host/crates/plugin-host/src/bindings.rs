@@ -20,6 +20,8 @@ wasmtime::component::bindgen!({
     imports: {
         // The only host functions of this version that wait.
         "creel:plugin/tools-invoke": async,
+        "creel:plugin/messages-send": async,
+        "creel:plugin/sessions-read": async,
         "creel:plugin/kv": async,
         "creel:plugin/session-extension": async,
     },

@@ -61,7 +61,7 @@ type Handle<P> = (
     <<P as HookPoint>::Context as ToRecord<'static>>::Record,
 );
 
-fn decided<A: FromAnswer>(returned: Result<Option<A::Wit>, String>) -> Result<Option<Box<A>>, Fault> {
+pub(crate) fn decided<A: FromAnswer>(returned: Result<Option<A::Wit>, String>) -> Result<Option<Box<A>>, Fault> {
     match returned {
         Ok(Some(answer)) if !A::is_silent(&answer) => A::from_answer(answer).map(|answer| Some(Box::new(answer))),
         Ok(_) => Ok(None),

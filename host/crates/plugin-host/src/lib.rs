@@ -11,6 +11,9 @@ pub mod compile;
 pub mod discovery;
 pub mod embedded;
 pub mod enablement;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod grant;
 pub mod inspect;
 pub mod limits;

@@ -14,8 +14,10 @@ use crate::capability::files::Files;
 use crate::capability::invocation::Invocation;
 use crate::capability::kv::Kv;
 use crate::capability::log::Log;
+use crate::capability::messages_send::MessagesSend;
 use crate::capability::secrets::SecretsOf;
 use crate::capability::session_extension::SessionExtension;
+use crate::capability::sessions_read::SessionsRead;
 use crate::capability::tool_progress::ToolProgress;
 use crate::capability::tools_invoke::ToolsInvoke;
 use crate::capability::unavailable::Unavailable;
@@ -29,6 +31,8 @@ struct GrantSet {
     secrets: bool,
     session_extension: bool,
     tools_invoke: bool,
+    messages_send: bool,
+    sessions_read: bool,
 }
 
 /// Linkers made so far.
@@ -49,6 +53,8 @@ impl Linkers {
             secrets: grants.secrets.is_some(),
             session_extension: grants.session_extension.is_some(),
             tools_invoke: grants.tools_invoke.is_some(),
+            messages_send: grants.messages_send.is_some(),
+            sessions_read: grants.sessions_read.is_some(),
         };
         let mut made = self.made.lock();
         if let Some((_, linker)) = made.iter().find(|(of, _)| *of == set) {
@@ -88,6 +94,12 @@ fn link(engine: &Engine, set: GrantSet) -> wasmtime::Result<Linker<State>> {
     }
     if set.tools_invoke {
         wit::tools_invoke::add_to_linker::<State, ToolsInvoke>(&mut linker, State::tools_invoke)?;
+    }
+    if set.messages_send {
+        wit::messages_send::add_to_linker::<State, MessagesSend>(&mut linker, State::messages_send)?;
+    }
+    if set.sessions_read {
+        wit::sessions_read::add_to_linker::<State, SessionsRead>(&mut linker, State::sessions_read)?;
     }
     Ok(linker)
 }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use domain::cancel::Cancel;
-use domain::ports::{PluginKv, RunScope, RunServices, SessionExtensions};
+use domain::ports::{PluginKv, RunScope, SessionExtensions};
+use domain::services::RunServices;
+use domain::session::SessionReader;
 use domain::tool::ToolResult;
 use domain::{PluginId, SessionKey};
 use egress::{Egress, Network};
@@ -36,6 +38,8 @@ pub struct Ports {
     pub kv: Arc<dyn PluginKv>,
     /// Values inside sessions.
     pub session_extensions: Arc<dyn SessionExtensions>,
+    /// Sessions and transcripts, to read.
+    pub sessions: Arc<dyn SessionReader>,
     /// What HTTP requests go through.
     pub network: Network,
 }

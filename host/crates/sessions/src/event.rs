@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::time::iso8601;
 
+/// Type of an event that is a message.
+pub(crate) const MESSAGE: &str = "message";
+
 /// Version of the event format, as headers state it.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
@@ -45,7 +48,7 @@ pub(crate) fn encode(event: &TranscriptEvent) -> Result<EncodedEvent, String> {
 pub(crate) fn decode(text: &[u8]) -> Result<TranscriptEvent, String> {
     let value: Value = serde_json::from_slice(text).map_err(|error| format!("it is not valid JSON: {error}"))?;
     let kind = kind(&value)?;
-    if kind == "message" {
+    if kind == MESSAGE {
         return decode_message(value);
     }
     let is_known = KNOWN.contains(&kind);

@@ -9,13 +9,13 @@ use domain::ids::PluginId;
 use domain::ports::{Clock, KeyPage, KvLimits, PluginKv, StateError};
 use rusqlite::Transaction;
 
-use crate::circuits;
 use crate::database::LazyDatabase;
 use crate::failure::Failure;
 use crate::kv_rows::{Expected, Plugin};
 use crate::layout::StateDir;
 use crate::schema;
 use crate::time::column;
+use crate::{circuits, sent_keys};
 
 /// Longest key in bytes. Keys have at least one.
 pub const MAX_KEY_BYTES: usize = 512;
@@ -47,13 +47,18 @@ impl SqlitePluginKv {
         &self.database
     }
 
-    /// Removes all keys and circuits of a plugin, because it was uninstalled; returns how many keys there were.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
+    /// Removes all keys, keys of sent messages and circuits of a plugin, because it was uninstalled; returns how many keys there were.
     ///
     /// # Errors
     /// [`StateError::Unavailable`] when the database fails.
     pub async fn remove_plugin(&self, plugin: &PluginId) -> Result<u64> {
         self.write(plugin, |rows| {
             circuits::remove(rows.tx, rows.id, None)?;
+            sent_keys::remove(rows.tx, rows.id)?;
             rows.remove_all()
         })
         .await

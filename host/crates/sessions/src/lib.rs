@@ -1,5 +1,5 @@
-//! Sessions, transcripts and plugin state in SQLite: the adapter behind the ports `SessionStore`, `SessionExtensions`, `PluginKv` and
-//! `CircuitStore`.
+//! Sessions, transcripts and plugin state in SQLite: the adapter behind the ports `SessionStore`, `SessionExtensions`, `PluginKv`,
+//! `CircuitStore`, `SentKeys` and `SessionReader`.
 //!
 //! - One database per agent (session entries, transcripts, session extensions) and one shared one (key-value state and circuits of
 //!   plugins); see [`StateDir`] for where they lie.
@@ -24,8 +24,10 @@ mod kv_rows;
 mod layout;
 mod owner;
 mod process;
+mod reading;
 mod run;
 mod schema;
+mod sent_keys;
 mod store;
 mod time;
 mod transcript;
@@ -36,4 +38,5 @@ pub use export::ExportError;
 pub use extensions::{MAX_EXTENSION_BYTES, MAX_EXTENSION_NAMESPACES, MAX_NAMESPACE_BYTES};
 pub use kv::{MAX_KEY_BYTES, MAX_PAGE_KEYS, SqlitePluginKv};
 pub use layout::StateDir;
+pub use sent_keys::{MAX_SENT_KEY_BYTES, MAX_SENT_KEYS};
 pub use store::SqliteSessions;

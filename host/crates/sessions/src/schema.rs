@@ -21,7 +21,12 @@ pub(crate) const AGENT: Schema = Schema { role: "agent", migrations: &[include_s
 /// What all agents share.
 pub(crate) const STATE: Schema = Schema {
     role: "state",
-    migrations: &[include_str!("schema/state_1.sql"), include_str!("schema/state_2.sql"), include_str!("schema/state_3.sql")],
+    migrations: &[
+        include_str!("schema/state_1.sql"),
+        include_str!("schema/state_2.sql"),
+        include_str!("schema/state_3.sql"),
+        include_str!("schema/state_4.sql"),
+    ],
 };
 
 impl Schema {

@@ -4,6 +4,7 @@ use plugin_host::limits::Limits;
 use plugin_host::manifest::HandlerEntry;
 use serde_json::{Map, Value, json};
 
+use super::circuits::Circuit;
 use super::describe::Subject;
 use super::wanted;
 
@@ -21,9 +22,11 @@ impl Subject<'_> {
             "origin": report.origin.map(|origin| origin.to_string()),
             "place": report.place,
             "required": report.required,
+            "unhealthy": self.circuits.as_ref().map(|_| self.is_unhealthy()),
             "state": self.state(),
             "reason": self.reason(),
             "hooks": self.handlers().iter().map(|handler| self.handler(handler)).collect::<Vec<_>>(),
+            "circuits": self.circuits.as_ref().map(|circuits| circuits.iter().map(Circuit::as_json).collect::<Vec<_>>()),
             "tools": self.tools(),
             "imports": inspection.map(|inspection| inspection.imports.iter().map(|import| json!({
                 "interface": import.name, "grant": import.need.capability().map(|capability| capability.key()),
@@ -48,6 +51,7 @@ impl Subject<'_> {
             "requiresToolAuthority": options.requires_tool_authority,
             "timeoutMs": options.timeout_ms,
             "budgetMs": u64::try_from(self.budget(handler).as_millis()).unwrap_or(u64::MAX),
+            "fields": self.fields(handler).map(|fields| fields.names()),
             "deniedBy": self.denied_by(handler),
         })
     }

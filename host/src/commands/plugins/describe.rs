@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use hooks::HookId;
 use hooks::budget::{self, Ceilings};
 use hooks::fault::one_line as clean;
+use hooks::{FieldSet, HookId};
 use plugin_host::manifest::HandlerEntry;
 use plugin_host::plan::{PluginReport, PluginSettings, PluginState, PluginsSettings};
 
+use super::circuits::{Circuit, Circuits};
 use super::wanted::{self, Line};
 use crate::wiring::plugins::PluginStatus;
 
@@ -19,11 +20,32 @@ pub(super) const MAX_WORDS: usize = 300;
 pub(super) struct Subject<'a> {
     pub(super) report: &'a PluginReport,
     pub(super) settings: PluginSettings,
+    /// Where it counted faults; none: nobody looked.
+    pub(super) circuits: Option<Vec<Circuit>>,
 }
 
 impl<'a> Subject<'a> {
     pub(super) fn new(report: &'a PluginReport, settings: &PluginsSettings) -> Self {
-        Self { report, settings: report.id.as_ref().map(|id| settings.of(id)).unwrap_or_default() }
+        Self { report, settings: report.id.as_ref().map(|id| settings.of(id)).unwrap_or_default(), circuits: None }
+    }
+
+    /// The same with what was kept of its circuits.
+    pub(super) fn with_circuits(self, circuits: &Circuits) -> Self {
+        Self { circuits: Some(circuits.of(self.report)), ..self }
+    }
+
+    fn open_circuits(&self) -> impl Iterator<Item = &Circuit> {
+        self.circuits.iter().flatten().filter(|circuit| circuit.is_open())
+    }
+
+    /// Whether the operator relies on it and something that it guards is blocked, because it failed too often.
+    pub(super) fn is_unhealthy(&self) -> bool {
+        self.report.required && self.open_circuits().any(Circuit::blocks)
+    }
+
+    /// A sentence for each open circuit.
+    pub(super) fn troubles(&self) -> Vec<String> {
+        self.open_circuits().filter_map(Circuit::remark).collect()
     }
 
     pub(super) fn id(&self) -> String {
@@ -73,6 +95,12 @@ impl<'a> Subject<'a> {
         wanted::closed_gate(self.report, &self.settings, handler.hook)
     }
 
+    /// Fields that a handler gets; none: all.
+    pub(super) fn fields(&self, handler: &HandlerEntry) -> Option<FieldSet> {
+        let allowed = self.settings.allowed_fields().unwrap_or_default();
+        FieldSet::narrowed(handler.options.fields, allowed.get(&handler.hook).copied())
+    }
+
     /// How long one call of a handler may take.
     pub(super) fn budget(&self, handler: &HandlerEntry) -> Duration {
         budget::resolve(handler.hook, &self.settings.budgets, handler.options.timeout_ms, &Ceilings::default())
@@ -110,11 +138,16 @@ impl<'a> Subject<'a> {
         let called = report.handlers.iter().filter(|handler| self.denied_by(handler).is_none()).count();
         let refused = if is_on && called == 0 && all > 0 { ", hooks refused" } else { "" };
         let required = if report.required { ", required" } else { "" };
+        let trouble = match self.open_circuits().next() {
+            Some(_) if self.is_unhealthy() => ", unhealthy",
+            Some(_) => ", circuit open",
+            None => "",
+        };
         let hooks = if called == all { all.to_string() } else { format!("{called} of {all}") };
         [
             self.id(),
             self.version(),
-            format!("{}{refused}{required}", self.state()),
+            format!("{}{refused}{required}{trouble}", self.state()),
             if is_on { hooks } else { "-".to_owned() },
             if is_on { self.tools().len().to_string() } else { "-".to_owned() },
             report.origin.map_or_else(|| "-".to_owned(), |origin| origin.to_string()),

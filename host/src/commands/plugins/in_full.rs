@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hooks::fault::one_line as clean;
-use plugin_host::grant::FsMode;
+use plugin_host::grant::{Capability, FsMode, Names};
 use plugin_host::inspect::{Import, Inspection, Need};
 use plugin_host::limits::{LimitRow, Limits, Unit};
 use plugin_host::manifest::HandlerEntry;
@@ -30,6 +30,7 @@ impl Subject<'_> {
         self.say_rights(&mut lines);
         self.say_limits(&mut lines);
         self.report.diagnostics.iter().for_each(|text| lines.say("note", text));
+        self.troubles().iter().for_each(|text| lines.say("note", text));
         self.say_wanted(&mut lines);
         lines.0.join("\n")
     }
@@ -83,6 +84,7 @@ impl Subject<'_> {
         }
         remarks.extend(options.timeout_ms.map(|limit| format!("timeoutMs {limit}")));
         remarks.push(format!("at most {}", time(self.budget(handler))));
+        remarks.push(self.fields(handler).map_or_else(|| "all fields".to_owned(), |fields| format!("fields {fields}")));
         if let Some(key) = self.denied_by(handler) {
             remarks.push(format!("not called without hooks.{key}"));
         }
@@ -106,6 +108,21 @@ impl Subject<'_> {
         }
         if let Some(extension) = resolution.grants.session_extension {
             lines.say("granted", format!("sessionExtension, at most {} a value", bytes(extension.max_bytes)));
+        }
+        let grants = &resolution.grants;
+        let by_name = [
+            (Capability::ToolsInvoke, &grants.tools_invoke),
+            (Capability::MessagesSend, &grants.messages_send),
+            (Capability::SessionsRead, &grants.sessions_read),
+        ];
+        for (capability, names) in by_name {
+            let Some(names) = names else { continue };
+            let names = match names {
+                Names::All => "all".to_owned(),
+                Names::Only(names) if names.is_empty() => "none".to_owned(),
+                Names::Only(names) => clean(&names.join(", "), MAX_WORDS),
+            };
+            lines.say("granted", format!("{}: {names}", capability.key()));
         }
     }
 

@@ -8,6 +8,7 @@ use plugin_host::discovery::{self, Candidate, Discovery, Found, Sources};
 use plugin_host::plan::{self, OpenedComponent, PluginReport, PluginsSettings};
 use serde_json::Value;
 
+use super::circuits::Circuits;
 use super::describe::Subject;
 use super::{unbuilt, wanted};
 use crate::commands::Context;
@@ -22,7 +23,9 @@ pub(super) async fn run(context: &Context, plugin: String, as_json: bool, output
     let shared = settings.clone();
     let looked = tokio::task::spawn_blocking(move || look(&plugin, &sources, &shared)).await;
     let (reports, hint) = looked.map_err(|error| Failure::internal(format!("looking at plugins failed: {error}")))??;
-    let subjects: Vec<Subject<'_>> = reports.iter().map(|report| Subject::new(report, &settings)).collect();
+    let circuits = Circuits::load(context, output).await;
+    let subjects: Vec<Subject<'_>> =
+        reports.iter().map(|report| Subject::new(report, &settings).with_circuits(&circuits)).collect();
     if as_json {
         output.value(&subjects.iter().map(Subject::as_json).collect::<Vec<Value>>());
     } else {

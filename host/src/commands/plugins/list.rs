@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::circuits::Circuits;
 use super::describe::Subject;
 use crate::commands::Context;
 use crate::exit::{Code, Failure};
@@ -16,7 +17,9 @@ pub(super) async fn run(context: &Context, plugin_dirs: Vec<PathBuf>, as_json: b
     let sources = super::sources(context, config, super::existing(plugin_dirs)?)?;
     let plan = plugins::survey(sources, settings.clone()).await?;
     plan.diagnostics.iter().for_each(|text| output.warning(text));
-    let subjects: Vec<Subject<'_>> = plan.reports.iter().map(|report| Subject::new(report, &settings)).collect();
+    let circuits = Circuits::load(context, output).await;
+    let subjects: Vec<Subject<'_>> =
+        plan.reports.iter().map(|report| Subject::new(report, &settings).with_circuits(&circuits)).collect();
     if as_json {
         output.value(&subjects.iter().map(Subject::as_json).collect::<Vec<Value>>());
     } else if subjects.is_empty() {
@@ -45,5 +48,6 @@ fn table(subjects: &[Subject<'_>]) -> Table {
 fn remarks(subject: &Subject<'_>) -> Vec<String> {
     let report = subject.report;
     let why = subject.reason().map(|why| plugins::sentence(report, why));
-    why.into_iter().chain(report.diagnostics.iter().cloned()).chain(subject.denials()).collect()
+    let notes = report.diagnostics.iter().cloned().chain(subject.denials());
+    why.into_iter().chain(notes).chain(subject.troubles()).collect()
 }

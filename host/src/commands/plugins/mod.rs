@@ -1,6 +1,7 @@
 //! `creel plugins`: one file for each of its commands.
 
 mod as_json;
+mod circuits;
 mod describe;
 mod in_full;
 mod inspect;
@@ -9,6 +10,7 @@ mod list;
 mod pack;
 mod remove;
 mod replace;
+mod reset;
 mod sign;
 mod switch;
 mod trust;
@@ -46,6 +48,7 @@ pub(super) async fn run(context: &Context, command: PluginsCommand, output: &Out
         PluginsCommand::Trust(command) => trust::run(context, &command, output),
         PluginsCommand::Enable { id } => switch::run(context, &id, true, output).await,
         PluginsCommand::Disable { id } => switch::run(context, &id, false, output).await,
+        PluginsCommand::Reset { id, hook } => reset::run(context, &id, hook.as_deref(), output).await,
         PluginsCommand::Pack { dir, component, output: file, force } => {
             pack::run(&pack::Request { dir, component, file, force }, output)
         }

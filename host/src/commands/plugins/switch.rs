@@ -18,10 +18,7 @@ use crate::wiring::plugins;
 
 pub(super) async fn run(context: &Context, id: &str, enabled: bool, output: &Output) -> Result<Code, Failure> {
     let id = manifest::parse_id(id).map_err(|error| Failure::usage(error.to_string()))?;
-    let known = known(context).await?;
-    if !known.contains(&id) && !context.loaded.config.plugins.entries.contains_key(id.as_str()) {
-        return Err(unknown(&id, &known));
-    }
+    require_known(context, &id).await?;
     let path = &context.loaded.path;
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -40,6 +37,13 @@ pub(super) async fn run(context: &Context, id: &str, enabled: bool, output: &Out
         tell_effect(context, &parsed.config, &id, output).await?;
     }
     Ok(Code::Success)
+}
+
+/// Refuses an id that nobody knows.
+pub(super) async fn require_known(context: &Context, id: &PluginId) -> Result<(), Failure> {
+    let known = known(context).await?;
+    let is_known = known.contains(id) || context.loaded.config.plugins.entries.contains_key(id.as_str());
+    if is_known { Ok(()) } else { Err(unknown(id, &known)) }
 }
 
 /// Ids of the plugins that are found, also if plugins are switched off altogether, and the ids that they had before.

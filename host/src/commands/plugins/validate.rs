@@ -66,9 +66,11 @@ fn host_settings(context: &Context, spinner: Spinner) -> HostSettings {
 
 fn ports(context: &Context) -> Ports {
     let state = StateDir::new(context.locations.state_dir());
+    let sessions = Arc::new(SqliteSessions::new(state.clone()));
     Ports {
         kv: Arc::new(SqlitePluginKv::new(&state, Arc::new(SystemClock))),
-        session_extensions: Arc::new(SqliteSessions::new(state)),
+        session_extensions: Arc::clone(&sessions) as _,
+        sessions,
         network: egress::Network::system(),
     }
 }

@@ -2,7 +2,8 @@
 //! own, between the braces where they stand in one line.
 
 use super::style::Style;
-use super::token::{blank, is_line_end, value_end};
+use super::token::{blank, value_end};
+use crate::text::is_line_end;
 
 /// Writes a member as the first one of the object that begins at `start`.
 pub(super) fn insert(text: &str, start: usize, member: &str, style: &Style) -> String {

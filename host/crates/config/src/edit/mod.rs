@@ -8,6 +8,7 @@ mod token;
 use serde_json::Value;
 
 use crate::text::Position;
+use crate::text::document;
 use crate::text::key_path::{KeyPath, Segment};
 use crate::text::locate::{Target, locate};
 use style::Style;
@@ -36,16 +37,18 @@ pub enum EditError {
 /// When the text is no JSON5 object, or a parent is no object.
 pub fn set_value(text: &str, key: &KeyPath, value: &Value) -> Result<String, EditError> {
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };
+    // Also bounds the nesting, which the searches below rely on.
+    document::parse(text).map_err(|_| EditError::NotConfiguration)?;
     let segments = key.segments();
     if let Some(position) = locate(text, key, Target::Value) {
-        let start = offset(text, position).ok_or(EditError::NotConfiguration)?;
+        let start = position.offset_in(text).ok_or(EditError::NotConfiguration)?;
         let end = token::value_end(text, start);
         return Ok(format!("{}{}{}", &text[..start], Style::of(text).value(value), &text[end..]));
     }
     for depth in (0..segments.len()).rev() {
         let parent: KeyPath = segments[..depth].iter().cloned().collect();
         let Some(position) = locate(text, &parent, Target::Value) else { continue };
-        let start = offset(text, position).ok_or(EditError::NotConfiguration)?;
+        let start = position.offset_in(text).ok_or(EditError::NotConfiguration)?;
         if !text[start..].starts_with('{') {
             return Err(EditError::NotAnObject { at: parent.to_string(), position, key: key.to_string() });
         }
@@ -61,17 +64,6 @@ fn name(segment: &Segment) -> String {
         Segment::Key(key) => key.clone(),
         Segment::Index(index) => index.to_string(),
     }
-}
-
-fn offset(text: &str, position: Position) -> Option<usize> {
-    let mut at = 0;
-    let mut lines = text.split_inclusive('\n');
-    for _ in 1..position.line {
-        at += lines.next()?.len();
-    }
-    let line = lines.next().unwrap_or_default();
-    let within = line.char_indices().nth(position.column - 1).map_or(line.len(), |(index, _)| index);
-    Some(at + within)
 }
 
 #[cfg(test)]

@@ -87,6 +87,24 @@ fn texts_get_the_quotes_of_the_file() {
     assert_eq!(set(r#"{ logging: { level: "warn" } }"#), r#"{ logging: { level: "it's" } }"#);
 }
 
+/// JSON5 ends lines, and with them comments, at four characters.
+#[test]
+fn places_are_found_whatever_ends_the_lines() {
+    for end in ["\n", "\r\n", "\r", "\u{2028}", "\u{2029}"] {
+        let text =
+            format!("// head{end}{{{end}  a: 1,{end}  plugins: {{ entries: {{ 'tool-guard': {{ enabled: true }} }} }},{end}}}");
+        assert_eq!(enable(&text, false), text.replace("true", "false"));
+    }
+}
+
+#[test]
+fn text_that_is_no_configuration_is_refused() {
+    let deep = "{a:".repeat(300_000);
+    for text in ["{ plugins: ", "nothing", "{ plugins: Infinity }", "[".repeat(1_000_000).as_str(), deep.as_str()] {
+        assert_eq!(set_value(text, &key("x"), &Value::from(true)), Err(EditError::NotConfiguration));
+    }
+}
+
 #[test]
 fn comments_and_other_keys_stay() {
     let text = "{\n  // keep me\n  agents: { defaults: { model: 'offline/echo' } },\n}\n";

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::text::is_line_end;
+
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -67,11 +69,6 @@ pub(super) fn blank(text: &str) -> usize {
         };
         rest = after;
     }
-}
-
-/// Characters that end a line, and with it a comment.
-pub(super) fn is_line_end(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
 }
 
 fn quoted(text: &str, quote: char) -> usize {

@@ -22,8 +22,8 @@ pub use models::{CatalogMode, ModelApi, ModelCost, ModelDefinition, ModelInput, 
 pub use parts::{Approvals, LogLevel, Logging, Messages, PluginApprovals, RedactSensitive, Session};
 pub use plugin_circuit::{HookTimeout, PluginCircuit, PluginHooks};
 pub use plugin_grants::{
-    Capabilities, ClockGrant, FsGrant, FsMode, Grant, HttpGrant, HttpRule, KvGrant, LimitedRule, RandomGrant, RealRandom,
-    SecretGrant, Seed, SessionExtensionGrant,
+    Capabilities, ClockGrant, FsGrant, FsMode, Grant, HttpGrant, HttpRule, KvGrant, LimitedRule, NamesGrant, RandomGrant,
+    RealRandom, SecretGrant, Seed, SessionExtensionGrant,
 };
 pub use plugin_install::PluginInstall;
 pub use plugin_limits::{PluginEngine, PluginLimits};

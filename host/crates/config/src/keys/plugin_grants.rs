@@ -26,6 +26,10 @@ pub struct Capabilities {
     /// Names of the tools that the plugin may call. Policies, hooks and approvals apply to each call.
     #[schemars(inner(length(min = 1)))]
     pub tools_invoke: Option<Vec<String>>,
+    /// Channels on which the plugin may send messages: `true`, or their ids. Hooks apply to each message.
+    pub messages_send: Option<NamesGrant>,
+    /// Agents whose sessions and transcripts the plugin may read: `true`, or their ids.
+    pub sessions_read: Option<NamesGrant>,
     /// Names of environment variables of the host that the plugin sees. One that is not set is not there for the plugin either.
     #[schemars(inner(length(min = 1)))]
     pub env: Option<Vec<String>>,
@@ -55,6 +59,17 @@ impl<T: Default + Clone> Grant<T> {
             Some(Self::Limited(limits)) => Some(limits.clone()),
         }
     }
+}
+
+/// `true`, `false`, or a list of names.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum NamesGrant {
+    /// All, or none.
+    Switch(bool),
+    /// These.
+    Only(Vec<String>),
 }
 
 /// Limits of the key-value store.

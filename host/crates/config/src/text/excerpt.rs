@@ -1,7 +1,7 @@
 //! Shows the line of a syntax error with a mark below it. Texts and everything behind a key that names a secret are masked, because
 //! errors travel to logs and bug reports.
 
-use super::Position;
+use super::{Position, is_line_end};
 
 /// Longest part of a line that is shown, in characters.
 const WIDTH: usize = 100;
@@ -31,7 +31,7 @@ fn line_at(text: &str, number: usize) -> (&str, &str) {
 
 /// Where the first line ends and where the next one begins. Lines end where the parser ends them.
 fn line_end(text: &str) -> Option<(usize, usize)> {
-    let (at, end) = text.char_indices().find(|(_, c)| json5::char::is_json5_line_terminator(*c))?;
+    let (at, end) = text.char_indices().find(|(_, c)| is_line_end(*c))?;
     let next = if text[at..].starts_with("\r\n") { at + 2 } else { at + end.len_utf8() };
     Some((at, next))
 }

@@ -198,7 +198,7 @@ impl Circuit {
     }
 
     /// Keeps the present state. A store that fails costs the memory across restarts and nothing else.
-    async fn save(&self) {
+    pub(crate) async fn save(&self) {
         let Some(store) = &self.ports.store else { return };
         let _turn = self.saving.lock().await;
         let record = self.state().trouble.as_ref().map(|trouble| self.record(trouble));
@@ -216,20 +216,19 @@ impl Circuit {
     }
 }
 
-impl Pass<'_> {
-    /// Says how the call ended. A fault of a run that was asked to stop says nothing about the plugin.
-    pub(crate) async fn ended(mut self, handler: &str, fault: Option<&Fault>, cancel: &Cancel) {
+impl<'c> Pass<'c> {
+    /// Says how the call ended; gives the circuit if that changed it and it has to be saved. A fault of a run that was asked to stop says
+    /// nothing about the plugin.
+    pub(crate) fn ended(mut self, handler: &str, fault: Option<&Fault>, cancel: &Cancel) -> Option<&'c Circuit> {
         match fault {
-            None if !self.circuit.is_troubled.load(Ordering::Relaxed) => return,
-            Some(fault) if !fault.counts() || cancel.is_cancelled() => return,
+            None if !self.circuit.is_troubled.load(Ordering::Relaxed) => return None,
+            Some(fault) if !fault.counts() || cancel.is_cancelled() => return None,
             _ => {}
         }
         let was_probe = std::mem::take(&mut self.is_probe);
-        if let Some(change) = self.circuit.note(handler, fault, was_probe) {
-            self.circuit.tell(&change);
-            // Boxed, so that calls that change nothing do not carry its future around.
-            Box::pin(self.circuit.save()).await;
-        }
+        let change = self.circuit.note(handler, fault, was_probe)?;
+        self.circuit.tell(&change);
+        Some(self.circuit)
     }
 }
 

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -28,8 +29,7 @@ impl Bed {
     /// A policy whose command is a shell script. It gets the whole request on standard input.
     fn policy(&self, script: &str) -> InstallPolicy {
         let command = self.path().join("policy");
-        fs::write(&command, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&command, fs::Permissions::from_mode(0o700)).unwrap();
+        write_program(&command, &format!("#!/bin/sh\n{script}\n"));
         let exec = PolicyCommand {
             command,
             args: vec!["one".to_owned()],
@@ -46,6 +46,15 @@ impl Bed {
         fs::write(self.path().join("answer"), answer.to_string()).unwrap();
         self.policy(&format!("/bin/cat {}", self.path().join("answer").display()))
     }
+}
+
+/// Writes a program that can be started at once. Another process writes it: a child that another test forks meanwhile would keep our
+/// descriptor open for a moment, and a file that is open for writing is not started (`ETXTBSY`).
+fn write_program(path: &Path, text: &str) {
+    let mut writer =
+        Command::new("/bin/sh").args(["-c", r#"cat > "$0" && chmod 700 "$0""#]).arg(path).stdin(Stdio::piped()).spawn().unwrap();
+    writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(writer.wait().unwrap().success());
 }
 
 fn skill(staged: &Path) -> Material {

@@ -11,7 +11,7 @@ use hooks::access::Access;
 use hooks::catalogue::BeforeToolCall;
 use hooks::context::ToolContext;
 use hooks::events::before_tool_call::Event;
-use hooks::{Dispatched, Dispatcher, FailedClosed, HookId, Scope};
+use hooks::{CircuitSettings, Circuits, Dispatched, Dispatcher, FailedClosed, HookId, Scope};
 use plugin_host::grant::Grants;
 use plugin_host::limits::Limits;
 use plugin_host::manifest::{HandlerEntry, Lifetime};
@@ -52,7 +52,9 @@ impl Host {
 /// Starts a host.
 pub(crate) fn load(bench: &Bench, plugins: impl IntoIterator<Item = ReadyPlugin>, cache: Option<&Path>) -> LoadedPlugins {
     let (_, ports) = ports::Memory::ports();
-    let settings = HostSettings { cache_directory: cache.map(Path::to_owned), ..HostSettings::default() };
+    // As a host has them; some subjects fail on purpose, so they never open.
+    let circuits = Some(Circuits::in_memory(CircuitSettings { failures: u32::MAX, ..CircuitSettings::default() }));
+    let settings = HostSettings { cache_directory: cache.map(Path::to_owned), circuits, ..HostSettings::default() };
     let loaded = bench.runtime.block_on(PluginHost::start(settings, plugins, &ports)).unwrap();
     assert!(loaded.reports.iter().all(|report| report.error.is_none()));
     loaded

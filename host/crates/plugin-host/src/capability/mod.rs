@@ -8,8 +8,10 @@ pub(crate) mod http;
 pub(crate) mod invocation;
 pub(crate) mod kv;
 pub(crate) mod log;
+pub(crate) mod messages_send;
 pub(crate) mod secrets;
 pub(crate) mod session_extension;
+pub(crate) mod sessions_read;
 pub(crate) mod tool_progress;
 pub(crate) mod tools_invoke;
 pub(crate) mod unavailable;
@@ -19,7 +21,8 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use domain::PluginId;
-use domain::ports::{RunServices, StateError};
+use domain::ports::StateError;
+use domain::services::RunServices;
 use hooks::handler::MAX_CHAIN_DEPTH;
 
 use crate::bindings::creel::plugin::types::HostError;

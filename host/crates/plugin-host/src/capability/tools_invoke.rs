@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::ports::{PluginToolCall, RunServices};
+use domain::services::{PluginToolCall, RunServices};
 use domain::tool::ToolOutcome;
 use serde_json::Value;
 

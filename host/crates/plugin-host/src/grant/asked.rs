@@ -27,7 +27,9 @@ impl Asked {
         match (capability, self.quota(capability).max_bytes) {
             (_, Some(max_bytes)) => Some(json!({ "maxBytes": max_bytes })),
             (Capability::Http | Capability::Env | Capability::ToolsInvoke, _) => self.details.get(&capability).cloned(),
-            (Capability::Fs, _) => Some(self.details.get(&capability).cloned().unwrap_or(Value::Bool(true))),
+            (Capability::Fs | Capability::MessagesSend | Capability::SessionsRead, _) => {
+                Some(self.details.get(&capability).cloned().unwrap_or(Value::Bool(true)))
+            }
             (Capability::Secrets, _) => None,
             _ => Some(Value::Bool(true)),
         }
@@ -63,6 +65,12 @@ impl OperatorGrants {
                 }
                 Capability::ToolsInvoke => {
                     self.tools_invoke.get_or_insert_with(none);
+                }
+                Capability::MessagesSend => {
+                    self.messages_send.get_or_insert_with(none);
+                }
+                Capability::SessionsRead => {
+                    self.sessions_read.get_or_insert_with(none);
                 }
                 _ => {}
             }

@@ -119,6 +119,10 @@ pub struct Grants {
     pub secrets: Option<Arc<[SecretGrant]>>,
     /// Tools that it may call.
     pub tools_invoke: Option<Names>,
+    /// Channels on which it may send messages.
+    pub messages_send: Option<Names>,
+    /// Agents whose sessions it may read.
+    pub sessions_read: Option<Names>,
     /// Variables of the environment with their values.
     pub env: Option<Arc<[(String, String)]>>,
     /// Clocks.
@@ -137,6 +141,8 @@ impl Grants {
             Capability::Http => self.http.is_some(),
             Capability::Secrets => self.secrets.is_some(),
             Capability::ToolsInvoke => self.tools_invoke.is_some(),
+            Capability::MessagesSend => self.messages_send.is_some(),
+            Capability::SessionsRead => self.sessions_read.is_some(),
             Capability::Env => self.env.is_some(),
             _ => false,
         }

@@ -85,6 +85,10 @@ pub struct OperatorGrants {
     pub secrets: Option<Arc<[SecretGrant]>>,
     /// `toolsInvoke`.
     pub tools_invoke: Option<Names>,
+    /// `messagesSend`: channels.
+    pub messages_send: Option<Names>,
+    /// `sessionsRead`: agents.
+    pub sessions_read: Option<Names>,
     /// `env`: variables with their values.
     pub env: Option<Arc<[(String, String)]>>,
     /// `clock`; needs no asking.
@@ -102,6 +106,8 @@ impl OperatorGrants {
             Capability::Http => self.http.is_some(),
             Capability::Secrets => self.secrets.is_some(),
             Capability::ToolsInvoke => self.tools_invoke.is_some(),
+            Capability::MessagesSend => self.messages_send.is_some(),
+            Capability::SessionsRead => self.sessions_read.is_some(),
             Capability::Env => self.env.is_some(),
             _ => false,
         }
@@ -150,6 +156,8 @@ pub fn resolve(asked: &Asked, imported: &BTreeSet<Capability>, operator: &Operat
         http: operator.http.clone().filter(|_| is_wanted(Capability::Http)),
         secrets: operator.secrets.clone().filter(|_| is_wanted(Capability::Secrets)),
         tools_invoke: operator.tools_invoke.clone().filter(|_| is_wanted(Capability::ToolsInvoke)),
+        messages_send: operator.messages_send.clone().filter(|_| is_wanted(Capability::MessagesSend)),
+        sessions_read: operator.sessions_read.clone().filter(|_| is_wanted(Capability::SessionsRead)),
         env: operator.env.clone(),
         clocks: operator.clocks,
         randomness: operator.randomness,

@@ -126,8 +126,8 @@ fn every_import_of_the_contract_has_its_need() {
         ("session-extension", Need::Grant(Capability::SessionExtension)),
         ("secrets", Need::Grant(Capability::Secrets)),
         ("tools-invoke", Need::Grant(Capability::ToolsInvoke)),
-        ("messages-send", Need::NotOffered(Capability::MessagesSend)),
-        ("sessions-read", Need::NotOffered(Capability::SessionsRead)),
+        ("messages-send", Need::Grant(Capability::MessagesSend)),
+        ("sessions-read", Need::Grant(Capability::SessionsRead)),
         ("next-turn", Need::NotOffered(Capability::NextTurn)),
         ("cron-read", Need::NotOffered(Capability::CronRead)),
     ] {
@@ -187,6 +187,15 @@ fn half_a_component_is_cut_off_and_garbage_inside_has_a_place() {
     damaged[8] = 0x7f;
     let error = inspect(&damaged).unwrap_err();
     assert_eq!(error, InspectError::Damaged { offset: 10, bytes: whole.len(), problem: "malformed section id: 127".into() });
+}
+
+#[test]
+fn words_of_the_parser_become_one_line() {
+    let mut damaged = wat::parse_str("(component (core module))").unwrap();
+    let magic = damaged.windows(4).rposition(|bytes| bytes == b"\0asm").unwrap();
+    damaged[magic + 2] = b'q';
+    let told = inspect(&damaged).unwrap_err().to_string();
+    assert!(told.contains("bad magic number") && !told.contains(char::is_control), "{told:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Goes through the bytes of a component once: checks that it is one, validates its structure, and notes the names on its outside.
 //! Every count is bounded before anything is made of it, since the bytes come from strangers.
 
+use hooks::fault::one_line;
 use wasmparser::{BinaryReaderError, ComponentExternalKind, Encoding, Parser, Payload, ValidPayload, Validator, WasmFeatures};
 
 use super::MAX_COMPONENT_BYTES;
@@ -19,6 +20,9 @@ const MAX_FUNCTIONS: usize = 400_000;
 
 /// Longest name on the outside, in bytes.
 const MAX_NAME_BYTES: usize = 512;
+
+/// Longest text of the parser in a message, in bytes. It may repeat names.
+const MAX_PROBLEM_BYTES: usize = 512;
 
 /// Why bytes cannot be looked at as a component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -177,7 +181,7 @@ fn damaged(error: &BinaryReaderError, bytes: usize) -> InspectError {
     if error.offset() >= bytes || error.message().starts_with("unexpected end-of-file") {
         return InspectError::CutOff { bytes };
     }
-    InspectError::Damaged { offset: error.offset(), bytes, problem: error.message().to_owned() }
+    InspectError::Damaged { offset: error.offset(), bytes, problem: one_line(error.message(), MAX_PROBLEM_BYTES) }
 }
 
 struct Walk {

@@ -40,10 +40,8 @@ fn check_form(capability: Capability, value: &Value, key: &str, place: &str) -> 
     let is_texts = |value: &Value| value.as_array().is_some_and(|list| list.iter().all(Value::is_string));
     match (capability, value) {
         (_, Value::Bool(true)) => Ok(()),
-        (Capability::Env | Capability::Secrets | Capability::ToolsInvoke, value) if is_texts(value) => Ok(()),
-        (Capability::Env | Capability::Secrets | Capability::ToolsInvoke, value) => {
-            wrong("`true`, `false` or a list of names", value)
-        }
+        (capability, value) if is_by_name(capability) && is_texts(value) => Ok(()),
+        (capability, value) if is_by_name(capability) => wrong("`true`, `false` or a list of names", value),
         (Capability::Http, Value::Object(fields)) => match fields.get("allow") {
             None => Ok(()),
             Some(Value::Array(rules)) => rules.iter().try_for_each(|rule| check_rule(rule, &format!("{key}.allow"), place)),
@@ -61,6 +59,12 @@ fn check_form(capability: Capability, value: &Value, key: &str, place: &str) -> 
         (_, Value::Object(_)) => Ok(()),
         (_, other) => wrong("`true`, `false` or an object", other),
     }
+}
+
+/// Whether it is granted by names.
+fn is_by_name(capability: Capability) -> bool {
+    use Capability::{Env, MessagesSend, Secrets, SessionsRead, ToolsInvoke};
+    matches!(capability, Env | Secrets | ToolsInvoke | MessagesSend | SessionsRead)
 }
 
 /// An address such as `https://api.example.com`, or an object with it as `url`.
@@ -117,6 +121,8 @@ mod tests {
             (json!({ "http": ["https://a.example"] }), "capabilities.http"),
             (json!({ "secrets": [1] }), "capabilities.secrets"),
             (json!({ "toolsInvoke": "read" }), "capabilities.toolsInvoke"),
+            (json!({ "messagesSend": { "to": "me" } }), "capabilities.messagesSend"),
+            (json!({ "sessionsRead": [1] }), "capabilities.sessionsRead"),
             (json!({ "env": { "TZ": true } }), "capabilities.env"),
             (json!({ "fs": { "mode": "write" } }), "capabilities.fs.mode"),
             (json!({ "fs": { "maxFiles": 0 } }), "capabilities.fs.maxFiles"),

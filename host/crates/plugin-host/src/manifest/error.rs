@@ -2,6 +2,7 @@
 //! value, which may be long.
 
 use domain::json::kind_of;
+use hooks::fault::one_line;
 use serde_json::Value;
 
 use super::id::InvalidPluginId;
@@ -44,13 +45,21 @@ pub enum ManifestError {
     },
 }
 
+/// Longest problem, in bytes. It may repeat keys of the file.
+const MAX_PROBLEM_BYTES: usize = 1024;
+
 impl ManifestError {
+    /// What is wrong with keys and values: made one bounded line, because it repeats parts of the file.
+    pub(super) fn shape(place: &str, problem: &str) -> Self {
+        Self::Shape { place: place.to_owned(), problem: one_line(problem, MAX_PROBLEM_BYTES) }
+    }
+
     /// A value of the wrong kind.
     pub(super) fn wrong(place: &str, key: &str, expected: &str, found: &Value) -> Self {
         let found = match found {
             Value::Bool(_) | Value::Number(_) => format!("`{found}`"),
             other => kind_of(other).to_owned(),
         };
-        Self::Shape { place: place.to_owned(), problem: format!("`{key}`: expected {expected}, found {found}") }
+        Self::shape(place, &format!("`{key}`: expected {expected}, found {found}"))
     }
 }

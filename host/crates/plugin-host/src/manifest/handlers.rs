@@ -68,7 +68,7 @@ fn handler_name(name: &str, index: usize, place: &str) -> Result<String, Manifes
     if name.len() > MAX_HANDLER_NAME_BYTES || name.chars().any(char::is_control) {
         let problem =
             format!("`hooks[{index}].handler`: expected at most {MAX_HANDLER_NAME_BYTES} bytes without control characters");
-        return Err(ManifestError::Shape { place: place.to_owned(), problem });
+        return Err(ManifestError::shape(place, &problem));
     }
     Ok(name.to_owned())
 }
@@ -77,7 +77,7 @@ fn handler_name(name: &str, index: usize, place: &str) -> Result<String, Manifes
 fn fields(hook: HookId, names: &[String], index: usize, place: &str) -> Result<FieldSet, ManifestError> {
     FieldSet::parse(hook, names).map_err(|unknown| {
         let problem = format!("`hooks[{index}].fields`: {unknown}");
-        ManifestError::Shape { place: place.to_owned(), problem }
+        ManifestError::shape(place, &problem)
     })
 }
 

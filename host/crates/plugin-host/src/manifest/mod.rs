@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use domain::PluginId;
+use hooks::fault::one_line;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -30,6 +31,9 @@ pub const FILE_NAME: &str = "creel.plugin.json";
 
 /// Longest manifest, in bytes. Manifests hold schemas, not data; it bounds everything that is made from one.
 pub const MAX_BYTES: usize = 256 << 10;
+
+/// Longest diagnostic, in bytes.
+const MAX_DIAGNOSTIC_BYTES: usize = 512;
 
 /// A manifest.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,7 +183,8 @@ impl Manifest {
             skills: shape.skills,
             requires_plugins: shape.requires_plugins,
             legacy_plugin_ids: shape.legacy_plugin_ids,
-            diagnostics,
+            // They repeat names from the file.
+            diagnostics: diagnostics.iter().map(|text| one_line(text, MAX_DIAGNOSTIC_BYTES)).collect(),
         })
     }
 }

@@ -108,9 +108,9 @@ pub(super) fn read(text: &[u8], place: &str) -> Result<Shape, ManifestError> {
         let problem = remedied(plain(&error.into_inner().to_string()));
         // The path of text that ends too early, or is no JSON, is a question mark.
         let problem = if key == "." || key.ends_with('?') { problem } else { format!("`{key}`: {problem}") };
-        ManifestError::Shape { place: place.to_owned(), problem }
+        ManifestError::shape(place, &problem)
     })?;
-    reader.end().map_err(|error| ManifestError::Shape { place: place.to_owned(), problem: plain(&error.to_string()) })?;
+    reader.end().map_err(|error| ManifestError::shape(place, &plain(&error.to_string())))?;
     Ok(shape.0)
 }
 

@@ -165,6 +165,24 @@ fn a_long_value_is_not_repeated_in_full() {
 }
 
 #[test]
+fn no_part_of_the_file_controls_a_terminal_or_fills_it() {
+    let hostile = ["t\n\u{1b}[31m".to_owned(), "x".repeat(100_000)];
+    for name in &hostile {
+        let texts = [
+            with(json!({ "toolMetadata": { name: { "optional": 3 } } })),
+            with(json!({ "instanceLifetime": name })),
+            with(json!({ "capabilities": { "fs": { "mode": name } } })),
+        ];
+        for text in texts {
+            let told = parse(&text).unwrap_err().to_string();
+            assert!(!told.contains(char::is_control) && told.len() < 2048, "{told:?}");
+        }
+        let told = parse(&with(json!({ "capabilities": { name: {} } }))).unwrap().diagnostics;
+        assert!(told.len() == 1 && !told[0].contains(char::is_control) && told[0].len() <= 512, "{told:?}");
+    }
+}
+
+#[test]
 fn an_id_of_another_form_is_refused() {
     let error = parse(&with(json!({ "id": "My Guard" }))).unwrap_err();
     assert!(error.to_string().contains("`My Guard` is not a plugin id"), "{error}");

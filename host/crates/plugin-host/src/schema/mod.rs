@@ -10,6 +10,7 @@ mod keywords;
 use std::fmt;
 
 use domain::JsonText;
+use hooks::fault::one_line;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{PatternOptions, ValidationError, Validator};
@@ -28,14 +29,17 @@ const MAX_PATTERN_BYTES: usize = 256 << 10;
 /// Most violations that one message tells.
 const MAX_TOLD: usize = 20;
 
-/// Longest text about one violation, in characters.
-const MAX_PROBLEM_CHARS: usize = 200;
+/// Longest text about one violation, in bytes.
+const MAX_PROBLEM_BYTES: usize = 200;
+
+/// Longest message about one place of a schema or of settings, in bytes. It names the place, which is made of keys of strangers.
+const MAX_MESSAGE_BYTES: usize = 1024;
 
 /// Why a schema cannot be used. It is a fault of the plugin, not of its settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// It asks for more than a schema of settings may.
-    #[error("`configSchema{place}` {problem}")]
+    #[error("{}", message(format_args!("`configSchema{place}` {problem}")))]
     Refused {
         /// Where, as a JSON pointer.
         place: String,
@@ -43,7 +47,7 @@ pub enum SchemaError {
         problem: SchemaProblem,
     },
     /// It is no JSON Schema.
-    #[error("`configSchema{place}` is not valid JSON Schema: {problem}")]
+    #[error("{}", message(format_args!("`configSchema{place}` is not valid JSON Schema: {problem}")))]
     Invalid {
         /// Where, as a JSON pointer.
         place: String,
@@ -98,7 +102,7 @@ fn told(violations: &[Violation], more: usize) -> String {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.problem)
+        f.write_str(&message(format_args!("{}: {}", self.path, self.problem)))
     }
 }
 
@@ -202,8 +206,11 @@ fn key_path(location: &Location) -> String {
 }
 
 fn cut(text: &str) -> String {
-    let shown: String = text.chars().take(MAX_PROBLEM_CHARS).collect();
-    if shown.len() < text.len() { format!("{shown}…") } else { shown }
+    one_line(text, MAX_PROBLEM_BYTES)
+}
+
+fn message(text: fmt::Arguments<'_>) -> String {
+    one_line(&text.to_string(), MAX_MESSAGE_BYTES)
 }
 
 #[cfg(test)]

@@ -277,3 +277,17 @@ fn a_tool_schema_that_unfolds_without_end_is_refused() {
         serde_json::json!({ "type": "object", "properties": { "value": { "type": "number" } }, "required": ["value"] });
     assert_eq!(super::problem_of_tool_schema(&ordinary), None);
 }
+
+#[test]
+fn no_key_or_word_of_a_schema_controls_a_terminal_or_fills_it() {
+    for name in ["a\n\u{1b}[31m".to_owned(), "x".repeat(100_000)] {
+        let errors = [
+            compile(&json!({ "type": name })).unwrap_err().to_string(),
+            compile(&json!({ "properties": { &name: { "$ref": "https://example.org" } } })).unwrap_err().to_string(),
+            settings(&json!({ "additionalProperties": { "type": "null" } }), &json!({ &name: 1 })).unwrap_err().to_string(),
+        ];
+        for told in errors {
+            assert!(!told.contains(char::is_control) && told.len() <= 1024, "{told:?}");
+        }
+    }
+}

@@ -106,7 +106,9 @@ async fn flood_of_keys() {
 async fn flood_without_end() {
     let disk = Disk::new();
     let body = format!("(loop $again {} (br $again)) unreachable", set_next(1000));
-    let trial = disk.tries(&storing(&body).within(Duration::from_millis(400))).await;
+    // Refusals come with a text each; all of them go to one place, so that it is the time that runs out.
+    let hostile = storing(&body).allocating("(i32.const 65536)").within(Duration::from_millis(400));
+    let trial = disk.tries(&hostile).await;
     assert_eq!(trial.ask_the_gate().await.unwrap_err().kind(), Timeout);
     trial.names_it_in_one_line("before_tool_call");
     assert!(disk.stored().await.1 <= QUOTA);

@@ -12,4 +12,5 @@ mod loading;
 mod logs;
 mod ports;
 mod rig;
+mod sessions_read;
 mod tools;

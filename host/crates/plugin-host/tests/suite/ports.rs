@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use domain::ports::{KeyPage, KvLimits, PluginKv, SessionExtensions, StateError};
-use domain::{PluginId, SessionKey};
+use domain::session::{MessageTail, SessionEntry, SessionPage, SessionQuery, SessionReader, StoreError};
+use domain::{JsonText, PluginId, SessionKey};
 use plugin_host::Ports;
 
 /// Key-value storage. Keys `wait`, `fail` and `panic` do what they say.
@@ -15,7 +16,12 @@ pub(crate) struct Memory(Mutex<BTreeMap<(String, String), Vec<u8>>>);
 impl Memory {
     pub(crate) fn ports() -> (Arc<Self>, Ports) {
         let memory = Arc::new(Self::default());
-        let ports = Ports { kv: memory.clone(), session_extensions: memory.clone(), network: egress::Network::system() };
+        let ports = Ports {
+            kv: memory.clone(),
+            session_extensions: memory.clone(),
+            sessions: memory.clone(),
+            network: egress::Network::system(),
+        };
         (memory, ports)
     }
 
@@ -91,5 +97,30 @@ impl SessionExtensions for Memory {
             None => drop(values.remove(&key)),
         }
         Ok(())
+    }
+}
+
+/// The session `agent:main:main` with its messages `1` and `2`; a page that says what was asked for.
+#[async_trait]
+impl SessionReader for Memory {
+    async fn page(&self, query: SessionQuery) -> Result<SessionPage, StoreError> {
+        self.0.lock().unwrap().insert(("query".to_owned(), "last".to_owned()), format!("{query:?}").into_bytes());
+        Ok(SessionPage::default())
+    }
+
+    async fn session(&self, key: &SessionKey) -> Result<Option<SessionEntry>, StoreError> {
+        Ok((key.as_str() == "agent:main:main").then(SessionEntry::default))
+    }
+
+    async fn message_tail(&self, key: &SessionKey, messages: u32, bytes: u32) -> Result<Option<MessageTail>, StoreError> {
+        match key.as_str() {
+            "agent:main:main" => {
+                self.0.lock().unwrap().insert(("tail".to_owned(), "last".to_owned()), format!("{messages} {bytes}").into_bytes());
+                let messages = ["1", "2"].map(|text| JsonText::parse(text).unwrap()).to_vec();
+                Ok(Some(MessageTail { messages, total: 2, truncated: false }))
+            }
+            "agent:main:broken" => Err(StoreError::NotFound("/path/of/the/host".to_owned())),
+            _ => Ok(None),
+        }
     }
 }

@@ -10,5 +10,7 @@ mod extensions;
 mod fence;
 mod kv;
 mod model;
+mod reading;
+mod sent_keys;
 mod store;
 mod support;

@@ -12,7 +12,7 @@ use domain::ports::Channel;
 use domain::session::{
     AppendRow, OpenSession, RunStatus, RunSummary, SessionEntry, SessionStore, TranscriptEvent, TranscriptRow,
 };
-use domain::test_support::{CountedIds, FakeChannel, FakeClock, MemorySessions, RecordedEvents};
+use domain::test_support::{CountedIds, FakeChannel, FakeClock, MemorySentKeys, MemorySessions, RecordedEvents};
 use domain::tool::Tool;
 use domain::{AgentId, RunId, SessionId, SessionKey};
 use hooks::{HandlerOptions, HookInvocation};
@@ -179,6 +179,7 @@ impl Setup {
             tool_support: Arc::new(FakeSupport),
             prompt_sources: Arc::new(self.sources),
             approver: Arc::clone(&self.approver) as _,
+            sent_keys: Arc::new(MemorySentKeys::default()),
             channel: self.channel.unwrap_or_else(|| Arc::clone(&channel) as _),
             events: self.events.unwrap_or_else(|| Arc::clone(&events) as _),
         };
