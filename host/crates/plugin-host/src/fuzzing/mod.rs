@@ -13,7 +13,7 @@ use hooks::fault::MAX_FAULT_BYTES;
 pub use load::{Loading, MAX_BYTES as MAX_LOADED_BYTES};
 
 /// Plays what `script` makes guests return: through the conversion, the check, the description, the merge and what the next handler
-/// sees, as a dispatch does it. The first line names the hook or a type; each further line is one field, as [`lines`] says. A name that
+/// sees, as a dispatch does it. The first line names the hook or a type; each further line is one field, as `lines` says. A name that
 /// nothing has plays nothing.
 ///
 /// # Panics
