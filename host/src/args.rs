@@ -42,6 +42,8 @@ const AFTER_HELP: &str = "Exit codes: 0 success, 1 the run failed, 2 wrong usage
 pub enum Command {
     /// Run one turn of the agent.
     Agent(AgentArgs),
+    /// Talk with the agent, turn by turn; plugins are loaded again when their files change.
+    Chat(ChatArgs),
     /// See and manage plugins.
     #[command(subcommand)]
     Plugins(PluginsCommand),
@@ -67,7 +69,7 @@ impl Command {
     /// Whether JSON was asked for, so that stdout must hold it and nothing else, errors included.
     pub fn wants_json(&self) -> bool {
         match self {
-            Self::Agent(args) => args.json,
+            Self::Agent(AgentArgs { conversation, .. }) | Self::Chat(ChatArgs { conversation }) => conversation.json,
             Self::Plugins(command) => command.wants_json(),
             Self::Sessions(command) => command.wants_json(),
             Self::Config(ConfigCommand::Check { json }) => *json,
@@ -94,6 +96,22 @@ pub struct AgentArgs {
     #[arg(long = "image", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub images: Vec<PathBuf>,
 
+    /// Where the run takes place.
+    #[command(flatten)]
+    pub conversation: ConversationArgs,
+}
+
+/// `creel chat`.
+#[derive(Debug, Args)]
+pub struct ChatArgs {
+    /// Where the runs take place.
+    #[command(flatten)]
+    pub conversation: ConversationArgs,
+}
+
+/// The conversation of a run, and what it is run with.
+#[derive(Debug, Args)]
+pub struct ConversationArgs {
     /// Conversation, for example `agent:main:main`. A bare key is put below the agent.
     #[arg(long, value_name = "KEY")]
     pub session_key: Option<String>,
@@ -118,7 +136,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<u64>,
 
-    /// Print one JSON object instead of text.
+    /// Print one JSON object for each run instead of text.
     #[arg(long)]
     pub json: bool,
 
@@ -193,6 +211,12 @@ pub enum PluginsCommand {
         /// The plugin's id.
         id: String,
     },
+    /// Tell the processes that run to load their plugins again.
+    Reload {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Call a plugin again at once that failed too often: closes its circuits.
     Reset {
         /// The plugin's id.
@@ -223,7 +247,7 @@ impl PluginsCommand {
         match self {
             Self::List { json, .. } | Self::Inspect { json, .. } | Self::Validate { json, .. } => *json,
             Self::Install(InstallArgs { chain, .. }) | Self::Update(UpdateArgs { chain, .. }) => chain.json,
-            Self::Verify(VerifyArgs { json, .. }) | Self::Trust(TrustCommand::List { json }) => *json,
+            Self::Verify(VerifyArgs { json, .. }) | Self::Trust(TrustCommand::List { json }) | Self::Reload { json } => *json,
             _ => false,
         }
     }

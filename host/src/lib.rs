@@ -3,6 +3,7 @@
 
 pub mod args;
 pub mod commands;
+pub mod control;
 pub mod exit;
 pub mod install;
 pub mod logging;

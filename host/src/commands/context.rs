@@ -34,7 +34,7 @@ impl Context {
         Locations::resolve(&environment).map_err(|error| Failure::new(Code::Config, error.to_string()))
     }
 
-    /// Reads the configuration and starts logging. A file that was named and does not exist is an error, unless the command would make it.
+    /// Reads the configuration and starts logging.
     pub(super) fn load(
         config: Option<PathBuf>,
         state_dir: Option<PathBuf>,
@@ -43,24 +43,36 @@ impl Context {
         output: &Output,
     ) -> Result<Self, Failure> {
         let locations = Self::places(config, state_dir)?;
-        let loaded = config::load(&locations).map_err(|errors| {
-            Failure::new(Code::Config, errors.to_string()).hint("`creel config schema` prints what the file may hold")
-        })?;
-        if let Some(errors) = loaded.errors(grants::problems(&loaded.config)) {
-            return Err(Failure::new(Code::Config, errors.to_string()));
-        }
+        let loaded = read(&locations, may_be_missing)?;
         logging::start(verbose, loaded.config.logging.level);
-        if !may_be_missing && loaded.warnings.contains(&Warning::NamedFileMissing) {
-            // The defaults have none of the guards that the file would have.
-            let message = format!("{} does not exist", loaded.path.display());
-            return Err(Failure::new(Code::Config, message)
-                .hint("--config or CREEL_CONFIG_PATH names it; leave both out for the defaults"));
-        }
         for warning in &loaded.warnings {
             output.warning(warning.to_string());
         }
         Ok(Self { locations, loaded })
     }
+
+    /// Reads the configuration again; what is in this context stays as it is.
+    pub(super) fn read_again(&self) -> Result<Loaded, Failure> {
+        read(&self.locations, false)
+    }
+}
+
+/// Reads the configuration. A file that was named and does not exist is an error, unless it may be missing: the defaults have none of the
+/// guards that the file would have.
+fn read(locations: &Locations, may_be_missing: bool) -> Result<Loaded, Failure> {
+    let loaded = config::load(locations).map_err(|errors| {
+        Failure::new(Code::Config, errors.to_string()).hint("`creel config schema` prints what the file may hold")
+    })?;
+    if let Some(errors) = loaded.errors(grants::problems(&loaded.config)) {
+        return Err(Failure::new(Code::Config, errors.to_string()));
+    }
+    if !may_be_missing && loaded.warnings.contains(&Warning::NamedFileMissing) {
+        let message = format!("{} does not exist", loaded.path.display());
+        return Err(
+            Failure::new(Code::Config, message).hint("--config or CREEL_CONFIG_PATH names it; leave both out for the defaults")
+        );
+    }
+    Ok(loaded)
 }
 
 /// The environment. Foreign variables that are not UTF-8 are nobody's here; one of Creel's own must not be passed over, because the

@@ -126,6 +126,15 @@ impl Output {
         self.labelled("", text.as_ref());
     }
 
+    /// Shows on stderr that something may be typed.
+    pub fn prompt(&self, text: &str) {
+        let shown = self.note_style().bold().apply_to(text).to_string();
+        undisturbed(|| {
+            let mut err = io::stderr().lock();
+            let _ = write!(err, "{shown}").and_then(|()| err.flush());
+        });
+    }
+
     fn labelled(&self, label: &str, text: &str) {
         undisturbed(|| {
             let _ = writeln!(io::stderr().lock(), "{label}{}", text::harmless(text));

@@ -1,6 +1,7 @@
 //! Shows a run while it works, and is its channel. Text is shown while the model speaks only if no plugin may still change or cancel it;
 //! otherwise nothing appears before the delivery hooks have passed it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -26,7 +27,7 @@ pub struct TerminalView {
     output: Output,
     printer: Printer,
     /// Whether text may be shown before it is delivered.
-    preview: bool,
+    preview: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -43,10 +44,14 @@ struct State {
 }
 
 impl TerminalView {
-    /// A view. `preview`: show text while the model speaks.
-    pub fn new(output: Output, printer: Printer, preview: bool) -> Arc<Self> {
-        let preview = preview && !output.is_json();
-        Arc::new(Self { output, printer, preview, state: Mutex::default() })
+    /// A view that shows nothing before it is delivered.
+    pub fn new(output: Output, printer: Printer) -> Arc<Self> {
+        Arc::new(Self { output, printer, preview: AtomicBool::new(false), state: Mutex::default() })
+    }
+
+    /// Says whether text is shown while the model speaks, from the next run on.
+    pub fn preview(&self, may_show: bool) {
+        self.preview.store(may_show && !self.output.is_json(), Ordering::Relaxed);
     }
 
     /// Shows that something is being waited for.
@@ -97,7 +102,7 @@ impl TerminalView {
     }
 
     fn show_chunk(&self, chunk: &TextChunk) {
-        if !self.preview {
+        if !self.preview.load(Ordering::Relaxed) {
             return;
         }
         let mut state = self.state();
@@ -242,7 +247,9 @@ mod tests {
             }
             Ok(())
         });
-        (TerminalView::new(Output::from_process(false), printer.unwrap(), true), go, written)
+        let view = TerminalView::new(Output::from_process(false), printer.unwrap());
+        view.preview(true);
+        (view, go, written)
     }
 
     fn event(data: EventData) -> RunEvent {

@@ -13,10 +13,10 @@ use hooks::{CircuitOverride, CircuitSettings, Circuits, DispatchBudgets, FieldSe
 
 use crate::exit::{Code, Failure};
 
-/// The circuits of a host, as an earlier process left them.
-pub(super) async fn circuits(config: &Config, store: Arc<dyn CircuitStore>, clock: Arc<dyn Clock>) -> Circuits {
-    let all = overrides(config.plugins.circuit).over(CircuitSettings::default());
-    Circuits::kept(all, store, clock).await
+/// The circuits of a host, as an earlier process left them. What the configuration says of them is with each plugin, so that it counts
+/// when plugins are loaded again.
+pub(super) async fn circuits(store: Arc<dyn CircuitStore>, clock: Arc<dyn Clock>) -> Circuits {
+    Circuits::kept(CircuitSettings::default(), store, clock).await
 }
 
 /// What is said about the circuits of one plugin, or of all.

@@ -19,7 +19,7 @@ use plugin_host::plan::{PluginReport, PluginState, PluginsSettings};
 use plugin_host::{HostSettings, forget_component};
 use sessions::{SqlitePluginKv, SqliteSessions, StateDir};
 
-use super::{hook_calls, plugins};
+use super::{hook_calls, plugin_set, plugins};
 use crate::exit::{Code, Failure};
 use crate::install;
 use crate::system::SystemClock;
@@ -36,7 +36,6 @@ pub fn installer(locations: &Locations, config: &Config, sources: Sources) -> Re
     let gate = PluginGate {
         sources,
         settings: settings.clone(),
-        config: config.clone(),
         host: HostSettings {
             data_directory: Some(locations.plugin_data_dir()),
             ..plugins::host_settings(config, locations.cache_dir(), plugins::own_compiler(), None)
@@ -162,7 +161,6 @@ impl Residue for Stores {
 struct PluginGate {
     sources: Sources,
     settings: PluginsSettings,
-    config: Config,
     host: HostSettings,
     stores: Stores,
 }
@@ -203,9 +201,9 @@ impl PluginGate {
             sessions: Arc::clone(&self.stores.sessions) as _,
             network: egress::Network::system(),
         };
-        let circuits = hook_calls::circuits(&self.config, Arc::clone(&self.stores.kv) as _, Arc::new(SystemClock)).await;
+        let circuits = hook_calls::circuits(Arc::clone(&self.stores.kv) as _, Arc::new(SystemClock)).await;
         let host = HostSettings { circuits: Some(circuits), ..self.host.clone() };
-        let loaded = plugins::compile(plan, host, ports).await?;
+        let loaded = plugin_set::start_once(plan, host, &ports).await?;
         for status in &loaded.statuses {
             if let PluginState::Failed(why) | PluginState::Disabled(why) = &status.report.state {
                 let text = plugins::sentence(&status.report, why);

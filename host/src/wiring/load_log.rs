@@ -4,17 +4,17 @@ use domain::PluginId;
 use hooks::Registry;
 use hooks::catalogue::CATALOGUE;
 use hooks::fault::one_line;
-use plugin_host::plan::PluginState;
+use plugin_host::Serves;
 
-use super::plugins::{Loaded, PluginStatus};
+use super::plugin_set::{Loaded, PluginStatus};
 
 /// Longest word of a plugin about itself, in bytes.
 const MAX_WORD_BYTES: usize = 100;
 
 /// Tells each plugin that serves: what it is, which of its handlers will be called, and which tools it offers.
 pub(super) fn tell(loaded: &Loaded) {
-    let serves = |status: &&PluginStatus| status.report.state == PluginState::Loaded;
-    for PluginStatus { report, tools, load_time } in loaded.statuses.iter().filter(serves) {
+    let serves = |status: &&PluginStatus| matches!(status.serves, Serves::Added | Serves::Replaced);
+    for PluginStatus { report, tools, load_time, .. } in loaded.statuses.iter().filter(serves) {
         let Some(id) = &report.id else { continue };
         let version = report.manifest.as_ref().and_then(|manifest| manifest.version.as_deref()).unwrap_or("-");
         tracing::debug!(

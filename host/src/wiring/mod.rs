@@ -1,14 +1,18 @@
 //! The only place where adapters meet ports. Two steps: [`prepare`] reads everything that does not depend on who is watching (plugins
-//! among it, which may have to be compiled), [`Prepared::start`] joins the way out, the events and the person who is asked.
+//! among it, which may have to be compiled), [`Prepared::start`] joins the way out, the events and the person who is asked. A host that
+//! runs can take over a changed configuration and changed plugins ([`Running::reload`]): what it is made of then is built anew, and runs
+//! that are under way keep what they began with.
 
 pub mod entries;
 pub mod grants;
 mod hook_calls;
 pub mod installing;
 mod load_log;
+mod plugin_set;
 pub mod plugins;
 mod prompt_sources;
 mod providers;
+mod reload;
 mod time_zone;
 mod tool_support;
 
@@ -18,12 +22,12 @@ use std::time::Duration;
 
 use agent::{Agent, AgentPorts, AgentSettings};
 use config::{Loaded, Locations};
-use domain::AgentId;
 use domain::approval::Approver;
 use domain::event::EventSink;
 use domain::model::{InvalidModelRef, ModelRef, ModelRegistry};
 use domain::ports::{Channel, Clock, IdSource};
 use domain::tool::Tool;
+use domain::{AgentId, PluginId};
 use hooks::access::Diagnostic;
 use hooks::record::RecordSink;
 use hooks::{Dispatcher, HookId};
@@ -33,7 +37,9 @@ use tools::{ExecSettings, Root};
 use crate::exit::{Code, Failure};
 use crate::system::{SystemClock, UuidSource};
 use plugin_host::compile::Compiler;
+use plugin_set::PluginSet;
 use plugins::PluginStatus;
+pub use reload::{Change, Changed};
 use tool_support::ConfiguredTools;
 
 /// Says what is being done while a host is prepared.
@@ -92,26 +98,56 @@ impl HostOptions {
 
 /// A host that is ready except for its ends.
 pub struct Prepared {
-    ports: Parts,
-    settings: AgentSettings,
-    plugins: plugins::Loaded,
-    sessions: Arc<SqliteSessions>,
-    kv: Arc<SqlitePluginKv>,
+    base: Base,
+    snapshot: Snapshot,
 }
 
-struct Parts {
+/// What a host keeps from its start to its end.
+struct Base {
+    locations: Locations,
+    agent_id: AgentId,
+    models: Models,
+    extra_tools: Vec<Arc<dyn Tool>>,
+    records: Option<Arc<dyn RecordSink>>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    sessions: Arc<SqliteSessions>,
+    kv: Arc<SqlitePluginKv>,
+    plugins: PluginSet,
+}
+
+/// Where the providers of a host come from.
+enum Models {
+    /// Given, whatever the configuration says.
+    Given(Arc<dyn ModelRegistry>),
+    /// Those of the configuration that was served last, with what it said. Providers have a state (connections, the place in a script),
+    /// so they stay as long as it does not change.
+    Configured(Option<(config::keys::Models, Arc<dyn ModelRegistry>)>),
+}
+
+/// What one configuration and the plugins at one moment make of a host.
+struct Snapshot {
     models: Arc<dyn ModelRegistry>,
     hooks: Dispatcher,
     tools: Vec<Arc<dyn Tool>>,
     tool_support: Arc<ConfiguredTools>,
     prompt_sources: Arc<prompt_sources::WorkspaceSources>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
+    settings: AgentSettings,
+    statuses: Vec<PluginStatus>,
+    diagnostics: Vec<Diagnostic>,
+    ended: Vec<PluginId>,
+}
+
+/// The ends of a host.
+struct Ends {
+    channel: Arc<dyn Channel>,
+    approver: Arc<dyn Approver>,
+    events: Arc<dyn EventSink>,
 }
 
 /// A host that runs.
 pub struct Running {
-    /// The agent.
+    /// The agent, for runs that begin now.
     pub agent: Agent,
     /// What became of each plugin.
     pub plugins: Vec<PluginStatus>,
@@ -121,6 +157,10 @@ pub struct Running {
     pub sessions: Arc<SqliteSessions>,
     /// Key-value state of plugins.
     pub kv: Arc<SqlitePluginKv>,
+    base: Base,
+    ends: Ends,
+    /// Agents of earlier snapshots, as long as something of theirs goes on.
+    earlier: Vec<Agent>,
 }
 
 /// Reads plugins, opens stores, builds tools.
@@ -143,107 +183,167 @@ pub async fn prepare(options: HostOptions) -> Result<Prepared, Failure> {
         cache_dir,
         progress,
     } = options;
-    let agent = loaded.config.agent(&agent_id).map_err(|error| Failure::new(Code::Config, error.to_string()))?;
-    let workspace_dir =
-        locations.workspace(&loaded.config, &agent_id).map_err(|error| Failure::new(Code::Config, error.to_string()))?;
+    // Before anything is made on disk.
+    loaded.config.agent(&agent_id).map_err(wrong_configuration)?;
     let state = StateDir::new(locations.state_dir());
     let sessions = Arc::new(SqliteSessions::new(state.clone()));
     let kv = Arc::new(SqlitePluginKv::new(&state, Arc::clone(&clock)));
-    let prompt_sources = prompt_sources::open(&locations, &workspace_dir, &agent)?;
     installing::recover(&locations, &kv, &sessions).await;
-    let loaded_plugins = plugins::load(plugins::Request {
-        locations: &locations,
-        loaded: &loaded,
-        workspace_dir: &workspace_dir,
+    let request = plugin_set::Request {
+        locations: locations.clone(),
         extra_dirs: plugin_dirs,
         bundled_dir,
-        compiler,
         cache_dir: cache_dir.unwrap_or_else(|| locations.cache_dir()),
-        kv: Arc::clone(&kv) as _,
-        circuits: hook_calls::circuits(&loaded.config, Arc::clone(&kv) as _, Arc::clone(&clock)).await,
-        extensions: Arc::clone(&sessions) as _,
-        sessions: Arc::clone(&sessions) as _,
+        compiler,
+        circuits: hook_calls::circuits(Arc::clone(&kv) as _, Arc::clone(&clock)).await,
+        ports: plugin_host::Ports {
+            kv: Arc::clone(&kv) as _,
+            session_extensions: Arc::clone(&sessions) as _,
+            sessions: Arc::clone(&sessions) as _,
+            network: egress::Network::system(),
+        },
         progress,
-    })
-    .await?;
-    let workspace_dir = prompt_sources.path().to_owned();
-    let root = Root::new(prompt_sources.dir()?, workspace_dir.clone());
-    let exec =
-        ExecSettings { timeout: Some(agent.tools.exec_timeout).filter(|limit| !limit.is_zero()), ..ExecSettings::from_process() };
-    let mut tools = tools::built_in(root, exec);
-    tools.extend(loaded_plugins.tools.iter().cloned());
-    tools.extend(extra_tools);
-    let tool_support =
-        Arc::new(ConfiguredTools::new(&agent.tools, loaded.config.logging.redact_sensitive, agent.tool_result_max_chars));
-    let specs: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
-    for entry in tool_support.unknown_entries(&specs) {
-        tracing::warn!("tools: the entry `{entry}` of an allow or deny list names no tool that exists");
-    }
-    let mut hooks = Dispatcher::new(Arc::clone(&loaded_plugins.registry));
-    if let Some(records) = records {
-        hooks = hooks.with_sink(records);
-    }
-    let settings = AgentSettings {
-        model: default_model(&loaded, agent.model.primary.as_deref())?,
-        thinking: agent.thinking.map(|level| level.as_str().to_owned()),
-        run_timeout: agent.run_budget(None),
-        workspace_dir: workspace_dir.display().to_string(),
-        time_zone: agent.user_timezone.clone().unwrap_or_else(time_zone::of_system),
-        report_tool_errors: !loaded.config.messages.suppress_tool_errors,
-        response_prefix: loaded.config.messages.response_prefix.clone(),
-        agent_id,
     };
-    let models = models.unwrap_or_else(|| Arc::new(providers::registry(&loaded, &locations)));
-    let ports = Parts { models, hooks, tools, tool_support, prompt_sources: Arc::new(prompt_sources), clock, ids };
-    Ok(Prepared { ports, settings, plugins: loaded_plugins, sessions, kv })
+    let plugins = PluginSet::open(request, &loaded)?;
+    let models = models.map_or(Models::Configured(None), Models::Given);
+    let mut base = Base { locations, agent_id, models, extra_tools, records, clock, ids, sessions, kv, plugins };
+    let snapshot = base.snapshot(&loaded).await?;
+    Ok(Prepared { base, snapshot })
+}
+
+impl Base {
+    /// Builds what depends on the configuration and on plugins.
+    async fn snapshot(&mut self, loaded: &Loaded) -> Result<Snapshot, Failure> {
+        let agent = loaded.config.agent(&self.agent_id).map_err(wrong_configuration)?;
+        let workspace_dir = self.locations.workspace(&loaded.config, &self.agent_id).map_err(wrong_configuration)?;
+        let prompt_sources = prompt_sources::open(&self.locations, &workspace_dir, &agent)?;
+        let model = default_model(loaded, agent.model.primary.as_deref())?;
+        let root = Root::new(prompt_sources.dir()?, prompt_sources.path().to_owned());
+        let plugins = self.plugins.load(loaded, &workspace_dir).await?;
+        let workspace_dir = prompt_sources.path().display().to_string();
+        let exec = ExecSettings {
+            timeout: Some(agent.tools.exec_timeout).filter(|limit| !limit.is_zero()),
+            ..ExecSettings::from_process()
+        };
+        let mut tools = tools::built_in(root, exec);
+        tools.extend(plugins.tools);
+        tools.extend(self.extra_tools.iter().cloned());
+        let tool_support =
+            Arc::new(ConfiguredTools::new(&agent.tools, loaded.config.logging.redact_sensitive, agent.tool_result_max_chars));
+        let specs: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
+        for entry in tool_support.unknown_entries(&specs) {
+            tracing::warn!("tools: the entry `{entry}` of an allow or deny list names no tool that exists");
+        }
+        let hooks = Dispatcher::new(plugins.registry);
+        Ok(Snapshot {
+            models: self.models(loaded),
+            hooks: match &self.records {
+                Some(records) => hooks.with_sink(Arc::clone(records)),
+                None => hooks,
+            },
+            tools,
+            tool_support,
+            prompt_sources: Arc::new(prompt_sources),
+            settings: AgentSettings {
+                model,
+                thinking: agent.thinking.map(|level| level.as_str().to_owned()),
+                run_timeout: agent.run_budget(None),
+                workspace_dir,
+                time_zone: agent.user_timezone.clone().unwrap_or_else(time_zone::of_system),
+                report_tool_errors: !loaded.config.messages.suppress_tool_errors,
+                response_prefix: loaded.config.messages.response_prefix.clone(),
+                agent_id: self.agent_id.clone(),
+            },
+            statuses: plugins.statuses,
+            diagnostics: plugins.diagnostics,
+            ended: plugins.ended,
+        })
+    }
+
+    fn models(&mut self, loaded: &Loaded) -> Arc<dyn ModelRegistry> {
+        match &self.models {
+            Models::Given(registry) => Arc::clone(registry),
+            Models::Configured(Some((of, registry))) if *of == loaded.config.models => Arc::clone(registry),
+            Models::Configured(_) => {
+                let registry: Arc<dyn ModelRegistry> = Arc::new(providers::registry(loaded, &self.locations));
+                self.models = Models::Configured(Some((loaded.config.models.clone(), Arc::clone(&registry))));
+                registry
+            }
+        }
+    }
+
+    /// The agent of a snapshot.
+    fn agent(&self, snapshot: &Snapshot, ends: &Ends) -> Agent {
+        let ports = AgentPorts {
+            store: Arc::clone(&self.sessions) as _,
+            clock: Arc::clone(&self.clock),
+            ids: Arc::clone(&self.ids),
+            models: Arc::clone(&snapshot.models),
+            hooks: snapshot.hooks.clone(),
+            tools: snapshot.tools.clone(),
+            tool_support: Arc::clone(&snapshot.tool_support) as _,
+            prompt_sources: Arc::clone(&snapshot.prompt_sources) as _,
+            approver: Arc::clone(&ends.approver),
+            sent_keys: Arc::clone(&self.kv) as _,
+            channel: Arc::clone(&ends.channel),
+            events: Arc::clone(&ends.events),
+        };
+        Agent::new(ports, snapshot.settings.clone())
+    }
+}
+
+fn wrong_configuration(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Code::Config, error.to_string())
 }
 
 impl Prepared {
     /// Whether any plugin handles a hook.
     pub fn has_handlers(&self, hook: HookId) -> bool {
-        self.ports.hooks.has(hook)
+        self.snapshot.hooks.has(hook)
     }
 
     /// The handlers of all plugins.
     pub fn hooks(&self) -> &Dispatcher {
-        &self.ports.hooks
+        &self.snapshot.hooks
     }
 
     /// What became of each plugin.
     pub fn plugins(&self) -> &[PluginStatus] {
-        &self.plugins.statuses
+        &self.snapshot.statuses
     }
 
     /// Joins the ends.
     pub fn start(self, channel: Arc<dyn Channel>, approver: Arc<dyn Approver>, events: Arc<dyn EventSink>) -> Running {
-        let Self { ports, settings, plugins, sessions, kv } = self;
-        let agent = Agent::new(
-            AgentPorts {
-                store: Arc::clone(&sessions) as _,
-                clock: ports.clock,
-                ids: ports.ids,
-                models: ports.models,
-                hooks: ports.hooks,
-                tools: ports.tools,
-                tool_support: ports.tool_support,
-                prompt_sources: ports.prompt_sources,
-                approver,
-                sent_keys: Arc::clone(&kv) as _,
-                channel,
-                events,
-            },
-            settings,
-        );
-        Running { agent, plugins: plugins.statuses, diagnostics: plugins.diagnostics, sessions, kv }
+        let Self { base, snapshot } = self;
+        let ends = Ends { channel, approver, events };
+        Running {
+            agent: base.agent(&snapshot, &ends),
+            plugins: snapshot.statuses,
+            diagnostics: snapshot.diagnostics,
+            sessions: Arc::clone(&base.sessions),
+            kv: Arc::clone(&base.kv),
+            base,
+            ends,
+            earlier: Vec::new(),
+        }
     }
 }
 
 impl Running {
+    /// Observers that have not ended yet: `<plugin> (<hook>)`.
+    pub fn watching(&self) -> Vec<String> {
+        self.agents().flat_map(Agent::watching).collect()
+    }
+
     /// Lets observers end, at most `grace`, then closes the stores.
-    pub async fn close(self, grace: Duration) {
-        self.agent.settle(grace).await;
+    pub async fn close(&self, grace: Duration) {
+        futures_util::future::join_all(self.agents().map(|agent| agent.settle(grace))).await;
         self.sessions.close().await;
         self.kv.close().await;
+    }
+
+    fn agents(&self) -> impl Iterator<Item = &Agent> {
+        std::iter::once(&self.agent).chain(&self.earlier)
     }
 }
 

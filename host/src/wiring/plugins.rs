@@ -1,65 +1,27 @@
-//! From configuration to loaded plugins: what the operator said is handed to the plugin host in its own words.
+//! From configuration to plugins: what the operator said is handed to the plugin host in its own words. Loads nothing; that is
+//! `plugin_set`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use config::keys::{PluginEngine, PluginEntry, PluginLimits};
-use config::{Config, Environment, Loaded as LoadedConfig, Locations};
-use domain::PluginId;
-use domain::ports::{PluginKv, SessionExtensions};
-use domain::session::SessionReader;
-use domain::tool::Tool;
-use hooks::access::Diagnostic;
+use config::{Config, Environment, Locations};
 use hooks::budget::OperatorBudgets;
-use hooks::{Circuits, Registry};
 use plugin_host::compile::Compiler;
 use plugin_host::discovery::Sources;
 use plugin_host::enablement::Switches;
 use plugin_host::limits::RequestedLimits;
-use plugin_host::plan::{self, Plan, PluginReport, PluginSettings, PluginState, PluginsSettings};
-use plugin_host::{EngineSettings, HostSettings, LoadProgress, LoadStep, PluginHost, Ports, ReadyPlugin};
+use plugin_host::plan::{self, Plan, PluginReport, PluginSettings, PluginsSettings};
+use plugin_host::{EngineSettings, HostSettings, LoadProgress, LoadStep};
 
 use super::{Progress, grants, hook_calls};
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
+
+pub use super::plugin_set::{PluginStatus, check};
 
 /// Hidden command of the binary that compiles one component and ends.
 pub const COMPILE_COMMAND: &str = "compile-component";
-
-/// What became of one plugin.
-#[derive(Debug, Clone)]
-pub struct PluginStatus {
-    /// Everything that is known of it; its state counts compilation too.
-    pub report: PluginReport,
-    /// Tools that it offers.
-    pub tools: Vec<String>,
-    /// How long it took to load; none: it was not loaded.
-    pub load_time: Option<Duration>,
-}
-
-/// Plugins of a host.
-pub(super) struct Loaded {
-    pub(super) registry: Arc<Registry>,
-    pub(super) tools: Vec<Arc<dyn Tool>>,
-    pub(super) statuses: Vec<PluginStatus>,
-    pub(super) diagnostics: Vec<Diagnostic>,
-}
-
-/// What loading needs.
-pub(super) struct Request<'a> {
-    pub(super) locations: &'a Locations,
-    pub(super) loaded: &'a LoadedConfig,
-    pub(super) workspace_dir: &'a Path,
-    pub(super) extra_dirs: Vec<PathBuf>,
-    pub(super) bundled_dir: Option<PathBuf>,
-    pub(super) cache_dir: PathBuf,
-    pub(super) compiler: Compiler,
-    pub(super) kv: Arc<dyn PluginKv>,
-    pub(super) circuits: Circuits,
-    pub(super) extensions: Arc<dyn SessionExtensions>,
-    pub(super) sessions: Arc<dyn SessionReader>,
-    pub(super) progress: Option<Progress>,
-}
 
 /// Where plugins are looked for.
 pub fn sources(locations: &Locations, config: &Config, workspace_dir: &Path, extra_dirs: Vec<PathBuf>) -> Sources {
@@ -87,6 +49,7 @@ pub fn settings(config: &Config, environment: &Environment) -> PluginsSettings {
             memory_slot: plugins.slots.memory.clone(),
             context_engine_slot: plugins.slots.context_engine.clone(),
         },
+        circuit: hook_calls::overrides(plugins.circuit),
         entries: plugins.entries.iter().map(|(id, entry)| (id.clone(), entry_settings(entry, environment))).collect(),
     }
 }
@@ -156,52 +119,6 @@ fn look(sources: &Sources, settings: &PluginsSettings) -> Plan {
     plan
 }
 
-pub(super) async fn load(request: Request<'_>) -> Result<Loaded, Failure> {
-    let Request {
-        locations,
-        loaded,
-        workspace_dir,
-        extra_dirs,
-        bundled_dir,
-        cache_dir,
-        compiler,
-        kv,
-        circuits,
-        extensions,
-        sessions,
-        progress,
-    } = request;
-    let config = &loaded.config;
-    hook_calls::check_names(loaded)?;
-    let mut sources = sources(locations, config, workspace_dir, extra_dirs);
-    sources.bundled = bundled_dir.or(sources.bundled);
-    let plan = survey(sources, settings(config, locations.environment())).await?;
-    for text in &plan.diagnostics {
-        tracing::warn!("{text}");
-    }
-    let ports = Ports { kv, session_extensions: extensions, sessions, network: egress::Network::system() };
-    let data_directory = Some(locations.plugin_data_dir());
-    let circuits = Some(circuits);
-    let settings = HostSettings { data_directory, circuits, ..host_settings(config, cache_dir, compiler, progress) };
-    let mut loaded = compile(plan, settings, ports).await?;
-    refuse_unguarded(&loaded.statuses)?;
-    if let Some(refused) = loaded.registry.unguarded().first() {
-        let message = format!("plugin `{}` is required and would run without a handler: {}", refused.plugin, refused.text);
-        return Err(Failure::new(Code::Plugin, message).hint("allow it, or remove `required` from its entry to run without it"));
-    }
-    for status in &loaded.statuses {
-        if let PluginState::Failed(why) = &status.report.state {
-            tracing::error!("{}", sentence(&status.report, why));
-        }
-    }
-    for diagnostic in &loaded.diagnostics {
-        tracing::warn!("{}", diagnostic.text);
-    }
-    super::load_log::tell(&loaded);
-    loaded.statuses.shrink_to_fit();
-    Ok(loaded)
-}
-
 /// How plugins are run.
 pub fn host_settings(config: &Config, cache_dir: PathBuf, compiler: Compiler, progress: Option<Progress>) -> HostSettings {
     HostSettings {
@@ -232,52 +149,12 @@ pub fn own_compiler() -> Compiler {
     Compiler::Process { program, arguments: vec![COMPILE_COMMAND.into()] }
 }
 
-/// Compiles what was planned and links it.
-///
-/// # Errors
-/// When there is no engine. A plugin that does not compile is in its status.
-pub(super) async fn compile(plan: Plan, settings: HostSettings, ports: Ports) -> Result<Loaded, Failure> {
-    let mut diagnostics: Vec<Diagnostic> = plan.plugins.iter().flat_map(|plugin| plugin.diagnostics.clone()).collect();
-    let ready: Vec<ReadyPlugin> = plan.plugins.into_iter().map(ReadyPlugin::from).collect();
-    let started = PluginHost::start(settings, ready, &ports).await;
-    let loaded = started.map_err(|error| Failure::new(Code::Plugin, error.to_string()))?;
-    diagnostics.extend(loaded.diagnostics);
-    let mut statuses: Vec<PluginStatus> =
-        plan.reports.into_iter().map(|report| PluginStatus { report, tools: Vec::new(), load_time: None }).collect();
-    for compiled in loaded.reports {
-        let Some(status) = statuses.iter_mut().find(|status| is(&status.report, &compiled.plugin)) else { continue };
-        status.tools = compiled.tools;
-        status.load_time = Some(compiled.elapsed);
-        if let Some(error) = compiled.error {
-            status.report.state = PluginState::Failed(error.to_string());
-        }
-    }
-    Ok(Loaded { registry: Arc::new(loaded.registry), tools: loaded.tools, statuses, diagnostics })
-}
-
-fn is(report: &PluginReport, plugin: &PluginId) -> bool {
-    report.id.as_ref() == Some(plugin) && report.state == PluginState::Loaded
-}
-
 fn steps(progress: Progress) -> LoadProgress {
     Arc::new(move |step| {
         if let LoadStep::CompileStarted { plugin, bytes } = step {
             progress(&format!("compiling {plugin} ({} kB)", bytes / 1000));
         }
     })
-}
-
-/// A required plugin that does not serve stops everything: the alternative would be to run unguarded.
-fn refuse_unguarded(statuses: &[PluginStatus]) -> Result<(), Failure> {
-    let unguarded = statuses.iter().find(|status| status.report.required && status.report.state != PluginState::Loaded);
-    let Some(status) = unguarded else { return Ok(()) };
-    let why = match &status.report.state {
-        PluginState::Loaded => return Ok(()),
-        PluginState::Disabled(why) | PluginState::Failed(why) => why,
-    };
-    let name = name(&status.report);
-    Err(Failure::new(Code::Plugin, format!("{name} is required and does not serve: {why}"))
-        .hint("mend it, or remove `required` from its entry to run without it"))
 }
 
 /// How a plugin is named in a sentence.
@@ -292,14 +169,6 @@ pub fn name(report: &PluginReport) -> String {
 /// What is to be said about a plugin. Without an id the reason names the place itself.
 pub fn sentence(report: &PluginReport, why: &str) -> String {
     if report.id.is_some() { format!("{}: {why}", name(report)) } else { why.to_owned() }
-}
-
-/// Compiles one plugin by itself, as `creel plugins validate` does.
-///
-/// # Errors
-/// When there is no engine.
-pub async fn check(plan: Plan, settings: HostSettings, ports: Ports) -> Result<Vec<PluginStatus>, Failure> {
-    compile(plan, settings, ports).await.map(|loaded| loaded.statuses)
 }
 
 #[cfg(test)]

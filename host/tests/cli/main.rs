@@ -6,6 +6,7 @@
 
 mod agent_input;
 mod agent_result;
+mod chat;
 mod command_reach;
 mod compilation;
 mod config;

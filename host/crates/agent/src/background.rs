@@ -67,6 +67,13 @@ impl Background {
         }
     }
 
+    /// Whether no task is under way.
+    pub fn is_idle(&self) -> bool {
+        let mut state = self.state();
+        while state.tasks.try_join_next().is_some() {}
+        state.tasks.is_empty()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -75,6 +75,16 @@ impl Agent {
         self.shared.background.settle(limit, late).await;
     }
 
+    /// The handlers of all plugins.
+    pub fn hooks(&self) -> &hooks::Dispatcher {
+        &self.shared.ports.hooks
+    }
+
+    /// Whether nothing of it goes on: no run, no observer, and no clone that could begin one.
+    pub fn is_over(&self) -> bool {
+        self.shared.background.is_idle() && Arc::strong_count(&self.shared) == 1
+    }
+
     /// Observers that have not ended yet: `<plugin> (<hook>)`.
     pub fn watching(&self) -> Vec<String> {
         let watching = self.shared.ports.hooks.registry().watching();

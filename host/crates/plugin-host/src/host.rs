@@ -1,5 +1,6 @@
 //! The plugins of a host: starts the engine, starts what was planned in its order, and hands out a registry of handlers and the tools.
-//! A plugin that does not start never stops the others; whether the host may serve without it is told, not decided, here.
+//! A plugin that does not start never stops the others; whether the host may serve without it is told, not decided, here. Plugins can be
+//! loaded again while they serve: what was handed out before stays as it is.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ use crate::loader::{LoadProgress, Loader};
 use crate::log_rate::LogRate;
 use crate::manifest::HandlerEntry;
 use crate::ready::ReadyPlugin;
+use crate::served::{Served, Serving};
 use crate::state::{PluginFacts, Ports};
 use crate::tool::{self, Declared};
 use crate::usage::Meter;
@@ -50,6 +52,21 @@ pub struct HostSettings {
     pub progress: Option<LoadProgress>,
 }
 
+/// How a plugin comes to serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serves {
+    /// It was not there before.
+    Added,
+    /// It takes the place of an earlier version, or of itself with other settings, grants or limits.
+    Replaced,
+    /// As before; its compiled code and the instances of runs are shared with what was loaded before.
+    Unchanged,
+    /// The one before goes on, because this one does not start.
+    Before,
+    /// It does not serve.
+    Not,
+}
+
 /// What became of one plugin.
 #[derive(Debug)]
 pub struct StartReport {
@@ -57,7 +74,9 @@ pub struct StartReport {
     pub plugin: PluginId,
     /// Whether the operator marked it as required.
     pub required: bool,
-    /// Absent: it serves. Otherwise why not, a sentence.
+    /// How it comes to serve.
+    pub serves: Serves,
+    /// Absent: it started. Otherwise why not, a sentence.
     pub error: Option<StartError>,
     /// Hooks of its handlers, in their order; the access gates were not asked yet.
     pub hooks: Vec<HookId>,
@@ -79,21 +98,48 @@ pub struct LoadedPlugins {
     pub diagnostics: Vec<Diagnostic>,
     /// Tells what the plugins hold, at any time.
     pub meter: Meter,
+    /// What serves now, for the next load.
+    pub served: Served,
 }
 
 impl LoadedPlugins {
     /// The first required plugin that does not serve. A host with one must not serve either.
     pub fn failed_required(&self) -> Option<&StartReport> {
-        self.reports.iter().find(|report| report.required && report.error.is_some())
+        self.reports.iter().find(|report| report.required && report.serves == Serves::Not)
     }
 }
 
-/// Starts plugins.
-pub struct PluginHost;
+/// Starts plugins. What it hands out keeps the engine alive; it ends with the last of them.
+pub struct PluginHost {
+    engine: Arc<PluginEngine>,
+    loader: Loader,
+    ports: Ports,
+    data_directory: Option<PathBuf>,
+    ceilings: Ceilings,
+    circuits: Option<Circuits>,
+    reserved_tools: BTreeSet<String>,
+}
 
 impl PluginHost {
-    /// Starts the plugins in their order, which is the order of ties among handlers (plugin-hooks 1.2). Handlers and tools keep the
-    /// engine alive; it ends with the last of them.
+    /// Starts the engine. The dispatch budgets of the settings are for [`start`](Self::start).
+    ///
+    /// # Errors
+    /// When there is no engine.
+    pub fn new(settings: HostSettings, ports: &Ports) -> Result<Self, EngineError> {
+        let engine = Arc::new(PluginEngine::start(settings.engine)?);
+        let loader = Loader::new(&engine, settings.cache_directory.as_deref(), settings.compiler, settings.progress);
+        Ok(Self {
+            engine,
+            loader,
+            ports: ports.clone(),
+            data_directory: settings.data_directory,
+            ceilings: settings.ceilings,
+            circuits: settings.circuits,
+            reserved_tools: settings.reserved_tools,
+        })
+    }
+
+    /// Starts the plugins of a host that loads them once.
     ///
     /// # Errors
     /// When there is no engine. Plugins that do not start are in the reports.
@@ -102,72 +148,45 @@ impl PluginHost {
         plugins: impl IntoIterator<Item = P>,
         ports: &Ports,
     ) -> Result<LoadedPlugins, EngineError> {
-        let engine = Arc::new(PluginEngine::start(settings.engine)?);
-        let loader = Loader::new(&engine, settings.cache_directory.as_deref(), settings.compiler, settings.progress);
-        let registry = RegistryBuilder::new(settings.ceilings).with_dispatch_budgets(settings.dispatch_budgets);
-        let mut starting = Starting {
-            registry: match settings.circuits {
-                Some(circuits) => registry.with_circuits(circuits),
+        let budgets = settings.dispatch_budgets.clone();
+        Ok(Self::new(settings, ports)?.load(plugins, budgets, &Served::default()).await)
+    }
+
+    /// Starts the plugins in their order, which is the order of ties among handlers (plugin-hooks 1.2). What served `before` and is the
+    /// same is not started again; of what does not start, the one before goes on, unless its grants are others now.
+    pub async fn load<P: Into<ReadyPlugin>>(
+        &self,
+        plugins: impl IntoIterator<Item = P>,
+        dispatch_budgets: DispatchBudgets,
+        before: &Served,
+    ) -> LoadedPlugins {
+        let registry = RegistryBuilder::new(self.ceilings).with_dispatch_budgets(dispatch_budgets);
+        let mut loading = Loading {
+            host: self,
+            before,
+            registry: match &self.circuits {
+                Some(circuits) => registry.with_circuits(circuits.clone()),
                 None => registry,
             },
-            names: settings.reserved_tools,
+            names: self.reserved_tools.clone(),
             tools: Vec::new(),
             diagnostics: Vec::new(),
-            meter: Meter::new(&engine),
-            data_directory: settings.data_directory,
-            engine,
-            loader,
-            ports: ports.clone(),
+            meter: Meter::new(&self.engine),
+            served: Served::default(),
         };
         let mut reports = Vec::new();
         for plugin in plugins {
-            reports.push(starting.start(plugin.into()).await);
+            reports.push(loading.plugin(plugin.into()).await);
         }
-        let (registry, mut diagnostics) = starting.registry.build();
-        diagnostics.extend(starting.diagnostics);
-        Ok(LoadedPlugins { registry, tools: starting.tools, reports, diagnostics, meter: starting.meter })
-    }
-}
-
-/// Plugins that were started so far.
-struct Starting {
-    engine: Arc<PluginEngine>,
-    loader: Loader,
-    data_directory: Option<PathBuf>,
-    ports: Ports,
-    registry: RegistryBuilder,
-    tools: Vec<Arc<dyn Tool>>,
-    /// Names of tools that are taken.
-    names: BTreeSet<String>,
-    diagnostics: Vec<Diagnostic>,
-    meter: Meter,
-}
-
-impl Starting {
-    async fn start(&mut self, plugin: ReadyPlugin) -> StartReport {
-        let started = Instant::now();
-        let mut report = StartReport {
-            plugin: plugin.id.clone(),
-            required: plugin.access.required,
-            error: None,
-            hooks: plugin.handlers.iter().map(|entry| entry.hook).collect(),
-            tools: Vec::new(),
-            elapsed: Duration::ZERO,
-        };
-        match self.add(plugin).await {
-            Ok(tools) => report.tools = tools,
-            Err(error) => {
-                tracing::error!(plugin = %report.plugin, "the plugin does not start: {error}");
-                report.error = Some(error);
-            }
-        }
-        report.elapsed = started.elapsed();
-        report
+        let Loading { registry, tools, meter, served, diagnostics: of_tools, .. } = loading;
+        let (registry, mut diagnostics) = registry.build();
+        diagnostics.extend(of_tools);
+        LoadedPlugins { registry, tools, reports, diagnostics, meter, served }
     }
 
-    /// Starts a plugin; gives the names of its tools.
-    async fn add(&mut self, ready: ReadyPlugin) -> Result<Vec<String>, StartError> {
-        let loaded = self.loader.load(&ready).await?;
+    /// Makes a plugin that can be called.
+    async fn make(&self, ready: &ReadyPlugin) -> Result<Serving, StartError> {
+        let loaded = self.loader.load(ready).await?;
         let egress = http::egress(&ready.id, ready.grants.http.as_ref(), &self.ports.network);
         let files = self.data_directory.as_ref().zip(ready.grants.fs);
         let files = files.map(|(below, grant)| DataDirectory::new(files::directory(below, &ready.id), grant));
@@ -175,26 +194,82 @@ impl Starting {
             egress,
             files,
             told_slot: instance::next_slot(),
-            id: ready.id,
-            config: ready.config,
-            grants: ready.grants,
+            id: ready.id.clone(),
+            config: ready.config.clone(),
+            grants: ready.grants.clone(),
             limits: ready.limits,
             ports: self.ports.clone(),
             memory: Arc::default(),
             log_rate: Arc::new(LogRate::new(ready.limits.log_bytes_per_minute)),
         };
         let plugin = Plugin::new(Arc::new(facts), Arc::clone(&self.engine), loaded.pre, ready.lifetime);
-        let registrations = registrations(&plugin, ready.handlers)?;
-        let declared = Declared { tools: ready.tools, optional: ready.optional_tools, per_run: ready.tools_per_run };
-        let tools = if loaded.has_tools { self.add_tools(&plugin, &declared).await } else { Vec::new() };
-        self.meter.add(&plugin);
-        self.registry.add_plugin(&plugin.facts.id, &ready.access, registrations);
+        Ok(Serving { source: ready.without_component(), plugin, has_tools: loaded.has_tools })
+    }
+}
+
+/// Plugins that were loaded so far.
+struct Loading<'a> {
+    host: &'a PluginHost,
+    before: &'a Served,
+    registry: RegistryBuilder,
+    tools: Vec<Arc<dyn Tool>>,
+    /// Names of tools that are taken.
+    names: BTreeSet<String>,
+    diagnostics: Vec<Diagnostic>,
+    meter: Meter,
+    served: Served,
+}
+
+impl Loading<'_> {
+    async fn plugin(&mut self, ready: ReadyPlugin) -> StartReport {
+        let started = Instant::now();
+        let mut report = StartReport {
+            plugin: ready.id.clone(),
+            required: ready.access.required,
+            serves: Serves::Not,
+            error: None,
+            hooks: ready.handlers.iter().map(|entry| entry.hook).collect(),
+            tools: Vec::new(),
+            elapsed: Duration::ZERO,
+        };
+        let before = self.before.get(&ready.id);
+        let (serving, serves) = match before {
+            Some(before) if before.is(&ready) => (Some(before.with(ready.without_component())), Serves::Unchanged),
+            before => match self.host.make(&ready).await {
+                Ok(serving) => (Some(serving), if before.is_some() { Serves::Replaced } else { Serves::Added }),
+                Err(error) => {
+                    report.error = Some(error);
+                    (before.filter(|before| before.source.grants == ready.grants).cloned(), Serves::Before)
+                }
+            },
+        };
+        let registered = match serving {
+            Some(serving) => self.register(serving).await.map(|tools| (tools, serves)),
+            None => Ok((Vec::new(), Serves::Not)),
+        };
+        match registered {
+            Ok((tools, serves)) => (report.tools, report.serves) = (tools, serves),
+            Err(error) => report.error = Some(error),
+        }
+        report.elapsed = started.elapsed();
+        report
+    }
+
+    /// Adds the handlers and tools of a plugin; gives the names of its tools.
+    async fn register(&mut self, serving: Serving) -> Result<Vec<String>, StartError> {
+        let Serving { source, plugin, has_tools } = &serving;
+        let registrations = registrations(plugin, source)?;
+        let tools = if *has_tools { self.add_tools(plugin, source).await } else { Vec::new() };
+        self.meter.add(plugin);
+        self.registry.add_plugin(&source.id, &source.access, registrations);
+        self.served.add(serving);
         Ok(tools)
     }
 
-    async fn add_tools(&mut self, plugin: &Arc<Plugin>, declared: &Declared) -> Vec<String> {
-        let id = &plugin.facts.id;
-        let offered = tool::offered(plugin, declared, &mut self.names).await;
+    async fn add_tools(&mut self, plugin: &Arc<Plugin>, source: &ReadyPlugin) -> Vec<String> {
+        let ReadyPlugin { id, tools, optional_tools, tools_per_run, .. } = source;
+        let declared = Declared { tools: tools.clone(), optional: optional_tools.clone(), per_run: *tools_per_run };
+        let offered = tool::offered(plugin, &declared, &mut self.names).await;
         let names = offered.tools.iter().map(|tool| tool.spec().name.clone()).collect();
         self.tools.extend(offered.tools);
         let of_plugin = |text| Diagnostic { plugin: id.clone(), text: format!("plugin `{id}`: {text}") };
@@ -203,12 +278,11 @@ impl Starting {
     }
 }
 
-fn registrations(plugin: &Arc<Plugin>, entries: Vec<HandlerEntry>) -> Result<Vec<Registration>, StartError> {
-    entries
-        .into_iter()
-        .map(|entry| {
-            let handler = handler::of_hook(plugin, entry.hook).map_err(StartError::Link)?;
-            Ok(Registration { hook: entry.hook, handler_name: entry.handler_name, options: entry.options, handler })
-        })
-        .collect()
+fn registrations(plugin: &Arc<Plugin>, source: &ReadyPlugin) -> Result<Vec<Registration>, StartError> {
+    let registration = |entry: &HandlerEntry| {
+        let handler = handler::of_hook(plugin, entry.hook).map_err(StartError::Link)?;
+        let (handler_name, options) = (entry.handler_name.clone(), entry.options.clone());
+        Ok(Registration { hook: entry.hook, handler_name, options, handler })
+    };
+    source.handlers.iter().map(registration).collect()
 }

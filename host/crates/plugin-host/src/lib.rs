@@ -40,6 +40,7 @@ mod loader;
 mod log_rate;
 mod ready;
 mod seeded;
+mod served;
 mod state;
 #[cfg(test)]
 mod test_support;
@@ -54,9 +55,10 @@ pub use engine::{
 };
 pub use error::StartError;
 pub use export::Misfit;
-pub use host::{HostSettings, LoadedPlugins, PluginHost, StartReport};
+pub use host::{HostSettings, LoadedPlugins, PluginHost, Serves, StartReport};
 pub use loader::{LoadProgress, LoadStep};
 pub use ready::ReadyPlugin;
+pub use served::Served;
 pub use state::Ports;
 pub use ticker::TickerError;
 pub use usage::{Meter, PluginUsage, Usage};

@@ -41,6 +41,13 @@ pub struct ReadyPlugin {
     pub tools_per_run: bool,
 }
 
+impl ReadyPlugin {
+    /// Everything but the bytes of the component, which may be many.
+    pub(crate) fn without_component(&self) -> Self {
+        Self { component: Arc::default(), ..self.clone() }
+    }
+}
+
 impl From<PlannedPlugin> for ReadyPlugin {
     fn from(planned: PlannedPlugin) -> Self {
         let limits = Limits::resolve(&planned.requested_limits, &planned.operator_limits);

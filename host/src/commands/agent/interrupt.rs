@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::exit::{Code, Failure};
 
 /// The requests to stop that reach this process.
-pub(super) struct Interrupts {
+pub(in crate::commands) struct Interrupts {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
     hang_up: Option<Signal>,
@@ -18,7 +18,7 @@ pub(super) struct Interrupts {
 
 impl Interrupts {
     /// Begins to listen; from here on a signal no longer ends the process by itself.
-    pub(super) fn listen() -> Result<Self, Failure> {
+    pub(in crate::commands) fn listen() -> Result<Self, Failure> {
         let ignored = ignored();
         let listen = |kind: SignalKind| {
             if ignored & (1 << (kind.as_raw_value() - 1)) != 0 {
@@ -45,7 +45,7 @@ impl Interrupts {
     ///
     /// # Errors
     /// [`Code::Interrupted`] when it was given up.
-    pub(super) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    pub(in crate::commands) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             done = work => Ok(done),
             () = self.next() => Err(Failure::new(Code::Interrupted, "interrupted")),
@@ -54,7 +54,7 @@ impl Interrupts {
 
     /// Runs to the end. The first request asks the run to stop, calls `asked`, and waits for its orderly end; the second one ends the
     /// process at once.
-    pub(super) async fn run(&mut self, accepted: AcceptedRun, asked: impl Fn()) -> RunOutcome {
+    pub(in crate::commands) async fn run(&mut self, accepted: AcceptedRun, asked: impl Fn()) -> RunOutcome {
         let cancel = accepted.cancel();
         let mut run = std::pin::pin!(accepted.run());
         tokio::select! {

@@ -1,23 +1,25 @@
 //! `creel agent`: one turn in this process (agent-loop 2.2.3).
 
 mod image;
-mod interrupt;
+pub(super) mod interrupt;
 mod message;
 mod report;
-mod request;
+pub(super) mod request;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::error::AcceptError;
 use agent::{RunOutcome, RunRequest};
+use config::Loaded;
 use domain::approval::{Approver, NobodyToAsk};
 use domain::ports::Outbound;
 use hooks::HookId;
 
-use super::{Context, plugins};
+use super::{Context, loading, plugins};
 use crate::args::AgentArgs;
 use crate::exit::{Code, Failure};
-use crate::terminal::{Output, Printer, Spinner, TerminalApprover, TerminalView};
+use crate::terminal::{Output, Printer, TerminalApprover, TerminalView};
 use crate::wiring::plugins::own_compiler;
 use crate::wiring::{self, HostOptions, Prepared, Running};
 use interrupt::Interrupts;
@@ -30,23 +32,21 @@ const QUIET_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(context: &Context, args: AgentArgs, output: &Output) -> Result<Code, Failure> {
     let message = message::read(&args).await?;
-    let agent_id = request::choose_agent(context, &args)?;
+    let agent_id = request::choose_agent(&context.loaded, &args.conversation)?;
     let images = image::read_all(&args.images).await?;
-    let request = RunRequest { images, ..request::build(context, &args, &agent_id, message)? };
+    let request = RunRequest { images, ..request::build(&context.loaded, &args.conversation, &agent_id, message)? };
     let mut interrupts = Interrupts::listen()?;
-    let spinner = Spinner::loading(output, "loading plugins");
+    let (spinner, progress) = loading(output);
     let options = HostOptions {
-        plugin_dirs: plugins::existing(args.plugin_dirs)?,
-        progress: Some(Box::new(move |text: &str| spinner.say(text))),
+        plugin_dirs: plugins::existing(args.conversation.plugin_dirs)?,
+        progress: Some(progress),
         ..HostOptions::new(context.locations.clone(), context.loaded.clone(), agent_id, own_compiler())
     };
     let prepared = interrupts.unless(wiring::prepare(options)).await??;
-    let printer =
-        Printer::start(output.clone()).map_err(|error| Failure::internal(format!("the printer cannot start: {error}")))?;
-    let view = TerminalView::new(output.clone(), printer, may_preview(context, &prepared, output));
-    let approver: Arc<dyn Approver> =
-        if output.can_ask() { Arc::new(TerminalApprover::new(output.clone(), Arc::clone(&view))) } else { Arc::new(NobodyToAsk) };
-    let running = prepared.start(Arc::clone(&view) as _, approver, Arc::clone(&view) as _);
+    drop(spinner);
+    let view = view(output)?;
+    let running = start(prepared, &view, output);
+    view.preview(may_preview(&context.loaded, &running, output));
     let result = turn(&running, request, &mut interrupts, &view).await;
     // A terminal that stands still must not keep the process from being interrupted.
     let _ = interrupts.unless(view.pause()).await;
@@ -59,8 +59,22 @@ pub(super) async fn run(context: &Context, args: AgentArgs, output: &Output) -> 
     }
 }
 
+/// The terminal as a channel and as what shows the run.
+pub(super) fn view(output: &Output) -> Result<Arc<TerminalView>, Failure> {
+    let printer = Printer::start(output.clone());
+    let printer = printer.map_err(|error| Failure::internal(format!("the printer cannot start: {error}")))?;
+    Ok(TerminalView::new(output.clone(), printer))
+}
+
+/// Joins a host to the terminal.
+pub(super) fn start(prepared: Prepared, view: &Arc<TerminalView>, output: &Output) -> Running {
+    let approver: Arc<dyn Approver> =
+        if output.can_ask() { Arc::new(TerminalApprover::new(output.clone(), Arc::clone(view))) } else { Arc::new(NobodyToAsk) };
+    prepared.start(Arc::clone(view) as _, approver, Arc::clone(view) as _)
+}
+
 /// Tells how the run went. Nobody waits for observers to know it.
-fn tell(outcome: &RunOutcome, sent: &[Outbound], output: &Output) -> Code {
+pub(super) fn tell(outcome: &RunOutcome, sent: &[Outbound], output: &Output) -> Code {
     if output.is_json() {
         output.value(&report::as_json(outcome, sent));
     }
@@ -68,13 +82,12 @@ fn tell(outcome: &RunOutcome, sent: &[Outbound], output: &Output) -> Code {
 }
 
 /// Waits for plugins that still watch. Who is waited for is told before a person wonders, and one interrupt is enough to go.
-async fn close(running: Running, interrupts: &mut Interrupts, output: &Output) {
-    let agent = running.agent.clone();
+pub(super) async fn close(running: Running, interrupts: &mut Interrupts, output: &Output) {
     let mut closing = std::pin::pin!(interrupts.unless(running.close(OBSERVER_GRACE)));
     let closed = match tokio::time::timeout(QUIET_WAIT, &mut closing).await {
         Ok(closed) => closed,
         Err(_) => {
-            let watching = agent.watching().join(", ");
+            let watching = running.watching().join(", ");
             if !watching.is_empty() {
                 let most = OBSERVER_GRACE.as_secs();
                 output.note(format!(
@@ -90,10 +103,10 @@ async fn close(running: Running, interrupts: &mut Interrupts, output: &Output) {
 }
 
 /// Whether text may be shown before it is delivered: not if a plugin may still change or cancel it, or the host puts something before it.
-fn may_preview(context: &Context, prepared: &Prepared, output: &Output) -> bool {
-    let is_prefixed = context.loaded.config.messages.response_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty());
+pub(super) fn may_preview(loaded: &Loaded, running: &Running, output: &Output) -> bool {
+    let is_prefixed = loaded.config.messages.response_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty());
     let changing = [HookId::MessageSending, HookId::ReplyPayloadSending, HookId::BeforeAgentFinalize];
-    output.is_watched() && !is_prefixed && !changing.into_iter().any(|hook| prepared.has_handlers(hook))
+    output.is_watched() && !is_prefixed && !changing.into_iter().any(|hook| running.has_handlers(hook))
 }
 
 async fn turn(
@@ -102,11 +115,14 @@ async fn turn(
     interrupts: &mut Interrupts,
     view: &TerminalView,
 ) -> Result<RunOutcome, Failure> {
-    let accepted = interrupts.unless(running.agent.accept(request)).await?;
-    let accepted = accepted.map_err(|error| match error {
-        agent::error::AcceptError::EmptyMessage => Failure::usage(error.to_string()),
-        agent::error::AcceptError::Store(error) => error.into(),
-    })?;
+    let accepted = interrupts.unless(running.agent.accept(request)).await?.map_err(not_accepted)?;
     let asked = || view.say("stopping; interrupt again to stop at once");
     Ok(interrupts.run(accepted, asked).await)
+}
+
+pub(super) fn not_accepted(error: AcceptError) -> Failure {
+    match error {
+        AcceptError::EmptyMessage => Failure::usage(error.to_string()),
+        AcceptError::Store(error) => error.into(),
+    }
 }

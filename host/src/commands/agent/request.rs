@@ -4,25 +4,29 @@
 use std::time::Duration;
 
 use agent::RunRequest;
+use config::Loaded;
 use domain::{AgentId, SessionKey};
 
-use crate::args::AgentArgs;
-use crate::commands::Context;
+use crate::args::ConversationArgs;
 use crate::exit::Failure;
 use crate::wiring;
 
 /// The agent that is meant: the one named, the one in the session key, or the default agent.
-pub(super) fn choose_agent(context: &Context, args: &AgentArgs) -> Result<AgentId, Failure> {
+pub(in crate::commands) fn choose_agent(loaded: &Loaded, args: &ConversationArgs) -> Result<AgentId, Failure> {
     let named = args.agent.as_deref().map(AgentId::parse).transpose().map_err(|error| Failure::usage(error.to_string()))?;
-    let default = context.loaded.config.default_agent();
+    let default = loaded.config.default_agent();
     let Some(key) = &args.session_key else { return Ok(named.unwrap_or(default)) };
     let key = SessionKey::parse(key, named.as_ref(), &default).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(key.agent().clone())
 }
 
 /// The request of one run.
-pub(super) fn build(context: &Context, args: &AgentArgs, agent: &AgentId, message: String) -> Result<RunRequest, Failure> {
-    let loaded = &context.loaded;
+pub(in crate::commands) fn build(
+    loaded: &Loaded,
+    args: &ConversationArgs,
+    agent: &AgentId,
+    message: String,
+) -> Result<RunRequest, Failure> {
     let settings = loaded.config.agent(agent).map_err(|error| Failure::usage(error.to_string()))?;
     let model = args.model.as_deref().map(|text| wiring::model_named(loaded, text)).transpose();
     Ok(RunRequest {
@@ -36,7 +40,7 @@ pub(super) fn build(context: &Context, args: &AgentArgs, agent: &AgentId, messag
 }
 
 /// `global` and `unknown` stay as they are only if no agent is named (agent-loop 2.1.2).
-fn session_key(args: &AgentArgs, agent: &AgentId, default: &AgentId) -> Result<SessionKey, Failure> {
+fn session_key(args: &ConversationArgs, agent: &AgentId, default: &AgentId) -> Result<SessionKey, Failure> {
     let Some(text) = &args.session_key else { return Ok(SessionKey::main(agent)) };
     let named = args.agent.is_some().then_some(agent);
     SessionKey::parse(text, named, default).map_err(|error| Failure::usage(error.to_string()))

@@ -20,10 +20,11 @@ use hooks::events::before_install::{Event, InstallSpec, Installer, Skill, Target
 use serde_json::{Value, json};
 
 use crate::args::DemoArgs;
+use crate::commands::loading;
 use crate::exit::{Code, Failure};
 use crate::install;
 use crate::logging;
-use crate::terminal::{Output, Spinner};
+use crate::terminal::Output;
 use crate::wiring::plugins::{self, PluginStatus};
 use crate::wiring::{self, HostOptions, Running};
 use cast::{Denier, Stage};
@@ -81,15 +82,16 @@ struct Show<'a> {
 impl Show<'_> {
     async fn play(&self, scratch: &Scratch, plugins: PathBuf) -> Result<Value, Failure> {
         let (locations, loaded) = scratch.configuration()?;
-        let spinner = Spinner::loading(self.output, "loading plugins");
+        let (spinner, progress) = loading(self.output);
         let options = HostOptions {
             plugin_dirs: vec![plugins],
             records: Some(Arc::clone(&self.timeline) as _),
-            progress: Some(Box::new(move |text: &str| spinner.say(text))),
+            progress: Some(progress),
             cache_dir: scratch.shared_cache(),
             ..HostOptions::new(locations, loaded, AgentId::main(), plugins::own_compiler())
         };
         let prepared = wiring::prepare(options).await?;
+        drop(spinner);
         let hooks = prepared.hooks().clone();
         self.introduce(prepared.plugins());
         let running = prepared.start(Arc::clone(&self.stage) as _, Arc::clone(&self.denier) as _, Arc::new(NoEvents));

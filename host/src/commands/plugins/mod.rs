@@ -8,6 +8,7 @@ mod inspect;
 mod install;
 mod list;
 mod pack;
+mod reload;
 mod remove;
 mod replace;
 mod reset;
@@ -48,6 +49,7 @@ pub(super) async fn run(context: &Context, command: PluginsCommand, output: &Out
         PluginsCommand::Trust(command) => trust::run(context, &command, output),
         PluginsCommand::Enable { id } => switch::run(context, &id, true, output).await,
         PluginsCommand::Disable { id } => switch::run(context, &id, false, output).await,
+        PluginsCommand::Reload { json } => reload::run(context, json, output).await,
         PluginsCommand::Reset { id, hook } => reset::run(context, &id, hook.as_deref(), output).await,
         PluginsCommand::Pack { dir, component, output: file, force } => {
             pack::run(&pack::Request { dir, component, file, force }, output)

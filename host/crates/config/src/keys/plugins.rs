@@ -4,6 +4,7 @@
 //! know.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,6 +13,7 @@ use super::plugin_circuit::{HookTimeout, PluginCircuit, PluginHooks};
 use super::plugin_grants::Capabilities;
 use super::plugin_install::PluginInstall;
 use super::plugin_limits::{PluginEngine, PluginLimits};
+use super::quantity::{Milliseconds, Quantity};
 use super::secret::OpenObject;
 
 /// `plugins`.
@@ -58,12 +60,31 @@ impl Default for Plugins {
 }
 
 /// `plugins.load`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PluginLoad {
     /// Files and directories. A relative path starts at the directory of this file.
     #[schemars(inner(length(min = 1)))]
     pub paths: Vec<String>,
+    /// Whether a process that runs for long loads plugins again when their files, or this one, change. `creel plugins reload` does it
+    /// at any time.
+    pub watch: bool,
+    /// How long nothing must change before that, in milliseconds or as text such as "1s".
+    #[schemars(extend("default" = 300))]
+    pub watch_debounce_ms: Option<Quantity<Milliseconds, 10, 60_000>>,
+}
+
+impl Default for PluginLoad {
+    fn default() -> Self {
+        Self { paths: Vec::new(), watch: true, watch_debounce_ms: None }
+    }
+}
+
+impl PluginLoad {
+    /// `watchDebounceMs`, or the default.
+    pub fn watch_debounce(&self) -> Duration {
+        Duration::from_millis(self.watch_debounce_ms.map_or(300, Quantity::get))
+    }
 }
 
 /// `plugins.slots`.

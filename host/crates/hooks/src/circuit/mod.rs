@@ -57,6 +57,12 @@ pub struct CircuitOverride {
 }
 
 impl CircuitOverride {
+    /// This, and where it says nothing, the other.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { failures: self.failures.or(other.failures), cooldown: self.cooldown.or(other.cooldown) }
+    }
+
     /// The settings that count.
     #[must_use]
     pub fn over(self, all: CircuitSettings) -> CircuitSettings {

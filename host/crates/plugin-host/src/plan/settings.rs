@@ -20,14 +20,17 @@ use crate::limits::RequestedLimits;
 pub struct PluginsSettings {
     /// Which plugins run.
     pub switches: Switches,
+    /// `plugins.circuit`: what counts where an entry says nothing.
+    pub circuit: CircuitOverride,
     /// `plugins.entries`, by plugin id.
     pub entries: BTreeMap<String, PluginSettings>,
 }
 
 impl PluginsSettings {
-    /// The entry of a plugin, or the defaults.
+    /// What counts for a plugin: its entry, and what is said of all.
     pub fn of(&self, id: &PluginId) -> PluginSettings {
-        self.entries.get(id.as_str()).cloned().unwrap_or_default()
+        let entry = self.entries.get(id.as_str()).cloned().unwrap_or_default();
+        PluginSettings { circuit: entry.circuit.or(self.circuit), ..entry }
     }
 }
 

@@ -11,6 +11,7 @@ mod limits;
 mod loading;
 mod logs;
 mod ports;
+mod reload;
 mod rig;
 mod sessions_read;
 mod tools;
