@@ -1,5 +1,6 @@
 //! The command line. Only its form: nothing here acts.
 
+mod grant;
 mod install;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use config::keys::ThinkingLevel;
 
+pub use grant::{GrantArgs, RevokeArgs};
 pub use install::{ChainArgs, InstallArgs, RemoveArgs, SignArgs, TrustCommand, UpdateArgs, VerifyArgs};
 
 /// Runs AI agents whose plugins are sandboxed WebAssembly components.
@@ -201,6 +203,18 @@ pub enum PluginsCommand {
     /// See and manage the keys that may sign plugins.
     #[command(subcommand)]
     Trust(TrustCommand),
+    /// Show what plugins ask for, and what they were granted.
+    Grants {
+        /// The plugin's id; all plugins if left out.
+        id: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Grant a plugin something: write it into the configuration.
+    Grant(GrantArgs),
+    /// Take back what a plugin was granted: remove it from the configuration.
+    Revoke(RevokeArgs),
     /// Write `plugins.entries.<id>.enabled: true` into the configuration.
     Enable {
         /// The plugin's id.
@@ -247,6 +261,7 @@ impl PluginsCommand {
         match self {
             Self::List { json, .. } | Self::Inspect { json, .. } | Self::Validate { json, .. } => *json,
             Self::Install(InstallArgs { chain, .. }) | Self::Update(UpdateArgs { chain, .. }) => chain.json,
+            Self::Grants { json, .. } => *json,
             Self::Verify(VerifyArgs { json, .. }) | Self::Trust(TrustCommand::List { json }) | Self::Reload { json } => *json,
             _ => false,
         }

@@ -37,7 +37,10 @@ pub async fn run(cli: Cli, output: &Output) -> Result<Code, Failure> {
     if let Command::CompileComponent = cli.command {
         return Err(Failure::usage("compile-component stands alone"));
     }
-    let writes = matches!(cli.command, Command::Plugins(PluginsCommand::Enable { .. } | PluginsCommand::Disable { .. }));
+    let writes = matches!(
+        cli.command,
+        Command::Plugins(PluginsCommand::Enable { .. } | PluginsCommand::Disable { .. } | PluginsCommand::Grant(_))
+    );
     let context = Context::load(cli.config, cli.state_dir, cli.verbose, writes, output)?;
     match cli.command {
         Command::Agent(args) => agent::run(&context, args, output).await,

@@ -20,6 +20,7 @@ mod pipes;
 mod plugin_circuits;
 mod plugin_faults;
 mod plugin_files;
+mod plugin_grants;
 mod plugin_installing;
 mod plugin_listing;
 mod plugin_switches;

@@ -22,7 +22,7 @@ mod text;
 mod warning;
 
 pub use check::nearest::nearest;
-pub use edit::{EditError, set_value};
+pub use edit::{EditError, parse_value, remove_value, set_value, written_value};
 pub use environment::Environment;
 pub use keys::{Config, MissingVariable, Secret, SecretInput};
 pub use load::{Loaded, MAX_FILE_BYTES, load};

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use hooks::fault::one_line as clean;
-use plugin_host::grant::{Capability, FsMode, Names};
 use plugin_host::inspect::{Import, Inspection, Need};
 use plugin_host::limits::{LimitRow, Limits, Unit};
 use plugin_host::manifest::HandlerEntry;
 
 use super::describe::{MAX_WORDS, Subject};
-use super::wanted;
+use super::{granted, wanted};
 use crate::terminal::{Output, bytes};
 
 /// Lines with a name before each.
@@ -96,33 +95,8 @@ impl Subject<'_> {
         for capability in &resolution.denied {
             lines.say("not granted", capability.key());
         }
-        if let Some(kv) = resolution.grants.kv {
-            lines.say("granted", format!("kv, at most {} in {} keys", bytes(kv.max_bytes), kv.max_keys));
-        }
-        if let Some(fs) = resolution.grants.fs {
-            let mode = match fs.mode {
-                FsMode::Read => "read only",
-                FsMode::ReadWrite => "read and write",
-            };
-            lines.say("granted", format!("fs, {mode}, at most {} in {} files", bytes(fs.max_bytes), fs.max_files));
-        }
-        if let Some(extension) = resolution.grants.session_extension {
-            lines.say("granted", format!("sessionExtension, at most {} a value", bytes(extension.max_bytes)));
-        }
-        let grants = &resolution.grants;
-        let by_name = [
-            (Capability::ToolsInvoke, &grants.tools_invoke),
-            (Capability::MessagesSend, &grants.messages_send),
-            (Capability::SessionsRead, &grants.sessions_read),
-        ];
-        for (capability, names) in by_name {
-            let Some(names) = names else { continue };
-            let names = match names {
-                Names::All => "all".to_owned(),
-                Names::Only(names) if names.is_empty() => "none".to_owned(),
-                Names::Only(names) => clean(&names.join(", "), MAX_WORDS),
-            };
-            lines.say("granted", format!("{}: {names}", capability.key()));
+        for (kind, what) in granted::lines(&resolution.grants) {
+            lines.say("granted", if what.is_empty() { kind.to_owned() } else { format!("{kind}: {what}") });
         }
     }
 

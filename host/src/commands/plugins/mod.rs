@@ -3,6 +3,10 @@
 mod as_json;
 mod circuits;
 mod describe;
+mod entry_edit;
+mod grant;
+mod granted;
+mod grants;
 mod in_full;
 mod inspect;
 mod install;
@@ -47,6 +51,9 @@ pub(super) async fn run(context: &Context, command: PluginsCommand, output: &Out
         PluginsCommand::Verify(args) => verify::run(context, &args, output).await,
         PluginsCommand::Sign(args) => sign::run(context, &args, output),
         PluginsCommand::Trust(command) => trust::run(context, &command, output),
+        PluginsCommand::Grants { id, json } => grants::run(context, id.as_deref(), json, output).await,
+        PluginsCommand::Grant(args) => grant::grant(context, args, output).await,
+        PluginsCommand::Revoke(args) => grant::revoke(context, args, output).await,
         PluginsCommand::Enable { id } => switch::run(context, &id, true, output).await,
         PluginsCommand::Disable { id } => switch::run(context, &id, false, output).await,
         PluginsCommand::Reload { json } => reload::run(context, json, output).await,

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use config::{Config, KeyPath};
+use config::Config;
 use domain::PluginId;
 use plugin_host::discovery::{self, Found};
 use plugin_host::manifest;
 use plugin_host::plan::PluginState;
 use serde_json::Value;
 
-use super::replace::replace;
+use super::entry_edit::EntryEdit;
 use crate::commands::Context;
 use crate::exit::{Code, Failure};
 use crate::terminal::Output;
@@ -19,20 +19,10 @@ use crate::wiring::plugins;
 pub(super) async fn run(context: &Context, id: &str, enabled: bool, output: &Output) -> Result<Code, Failure> {
     let id = manifest::parse_id(id).map_err(|error| Failure::usage(error.to_string()))?;
     require_known(context, &id).await?;
-    let path = &context.loaded.path;
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Failure::new(Code::Config, format!("{} cannot be read: {error}", path.display()))),
-    };
-    let key = KeyPath::of("plugins.entries").key(id.as_str()).key("enabled");
-    let changed = config::set_value(&text, &key, &Value::from(enabled))
-        .map_err(|error| Failure::new(Code::Config, format!("{}: {error}", path.display())))?;
-    let parsed = config::parse(&changed, path, context.locations.environment())
-        .map_err(|errors| Failure::new(Code::Config, format!("nothing was changed, the result would not be valid:\n{errors}")))?;
-    replace(path, changed.as_bytes())
-        .map_err(|error| Failure::new(Code::Config, format!("{} cannot be written: {error}", path.display())))?;
-    output.line(format!("{key} is now {enabled} in {}", path.display()));
+    let mut edit = EntryEdit::open(context, &id)?;
+    edit.set(&["enabled"], Value::from(enabled))?;
+    let parsed = edit.finish(true)?;
+    output.line(format!("plugins.entries.{id}.enabled is now {enabled} in {}", context.loaded.path.display()));
     if enabled {
         tell_effect(context, &parsed.config, &id, output).await?;
     }
@@ -73,7 +63,7 @@ fn unknown(id: &PluginId, known: &BTreeSet<PluginId>) -> Failure {
 }
 
 /// Enabling is one rung of a ladder; whatever keeps the plugin off all the same is told.
-async fn tell_effect(context: &Context, config: &Config, id: &PluginId, output: &Output) -> Result<(), Failure> {
+pub(super) async fn tell_effect(context: &Context, config: &Config, id: &PluginId, output: &Output) -> Result<(), Failure> {
     let plan =
         plugins::survey(super::sources(context, config, Vec::new())?, plugins::settings(config, context.locations.environment()))
             .await?;

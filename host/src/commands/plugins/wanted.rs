@@ -19,6 +19,18 @@ pub(super) struct Line {
     value: Option<Value>,
 }
 
+impl Line {
+    /// Keys below `plugins.entries.<id>`, from the outside.
+    pub(super) fn keys(&self) -> [&'static str; 2] {
+        self.keys
+    }
+
+    /// The value. None: only the operator knows it.
+    pub(super) fn value(&self) -> Option<&Value> {
+        self.value.as_ref()
+    }
+}
+
 /// What a plugin asks for and imports, held against what the operator grants. None: its component could not be read.
 pub(super) fn resolve(report: &PluginReport, settings: &PluginSettings) -> Option<Resolution> {
     let (manifest, component) = (report.manifest.as_ref()?, report.component.as_ref()?);
@@ -31,6 +43,12 @@ pub(super) fn closed_gate(report: &PluginReport, settings: &PluginSettings, hook
         Admission::Denied(key) => Some(key),
         Admission::Granted | Admission::PromptStripped => None,
     }
+}
+
+/// Whether a hook is let in by the gate of this key, whether it is open or closed.
+pub(super) fn is_behind(report: &PluginReport, settings: &PluginSettings, hook: HookId, key: &str) -> bool {
+    let shut = PluginSettings { allow_conversation: Some(false), allow_prompt_injection: Some(false), ..settings.clone() };
+    gates(report, &shut, hook).contains(&key)
 }
 
 /// Everything that is missing: capabilities that this host offers, then gates of these hooks.
@@ -88,7 +106,7 @@ pub(super) fn entry(id: &str, lines: &[Line], indent: &str) -> String {
 }
 
 /// A small value on one line.
-fn json5(value: &Value) -> String {
+pub(super) fn json5(value: &Value) -> String {
     match value {
         Value::Object(entries) => {
             let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{}: {}", name(key), json5(value))).collect();

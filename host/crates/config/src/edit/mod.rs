@@ -1,14 +1,15 @@
-//! Changes one value in the text of a configuration file and leaves everything else as it is: comments, order, spelling. What is added
+//! Changes or removes one value in the text of a configuration file and leaves everything else as it is: comments, order, spelling. What is added
 //! looks like its surroundings. Pure; whoever calls it reads and writes the file.
 
 mod layout;
+mod removal;
 mod style;
 mod token;
 
 use serde_json::Value;
 
 use crate::text::Position;
-use crate::text::document;
+use crate::text::document::{self, Fault};
 use crate::text::key_path::{KeyPath, Segment};
 use crate::text::locate::{Target, locate};
 use style::Style;
@@ -57,6 +58,40 @@ pub fn set_value(text: &str, key: &KeyPath, value: &Value) -> Result<String, Edi
         return Ok(layout::insert(text, start, &style.member(&names, value), &style));
     }
     Err(EditError::NotConfiguration)
+}
+
+/// Removes a value with its key and gives the new text. A text that does not have it comes back as it is.
+///
+/// # Errors
+/// When the text is no JSON5 object.
+pub fn remove_value(text: &str, key: &KeyPath) -> Result<String, EditError> {
+    if text.trim().is_empty() {
+        return Ok(text.to_owned());
+    }
+    document::parse(text).map_err(|_| EditError::NotConfiguration)?;
+    let place = |target| locate(text, key, target).and_then(|position| position.offset_in(text));
+    Ok(match place(Target::Key).zip(place(Target::Value)) {
+        Some((at, value)) => removal::remove(text, at, value),
+        None => text.to_owned(),
+    })
+}
+
+/// The value at a key as a text has it, with names of variables in place of what they hold. None: there is none, or the text is none.
+pub fn written_value(text: &str, key: &KeyPath) -> Option<Value> {
+    let document = document::parse(text).ok()?;
+    key.find(&document.root).cloned()
+}
+
+/// Reads one value that stands for itself.
+///
+/// # Errors
+/// One phrase, when the text is no JSON5 value.
+pub fn parse_value(text: &str) -> Result<Value, String> {
+    document::parse(text).map(|document| document.root).map_err(|malformed| match malformed.fault {
+        Fault::Syntax(phrase) => phrase.to_owned(),
+        Fault::TooDeep => "it is nested too deeply".to_owned(),
+        Fault::NotFinite => "numbers are finite here".to_owned(),
+    })
 }
 
 fn name(segment: &Segment) -> String {

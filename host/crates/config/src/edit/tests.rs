@@ -126,6 +126,32 @@ fn a_parent_that_is_no_object_is_refused() {
     );
 }
 
+/// Each row: a text, and what is left of it without `plugins.entries.a-b`, or of a shorter one without `b`.
+#[test]
+fn what_is_removed_leaves_no_trace_and_nothing_else_goes() {
+    let rows = [
+        ("{ a: 1, b: 2, c: 3 }", "{ a: 1, c: 3 }"),
+        ("{ a: 1, b: 2 }", "{ a: 1 }"),
+        ("{ a: 1, b: 2, }", "{ a: 1, }"),
+        ("{ b: 2 }", "{ }"),
+        (r#"{"b":{"x":[1,2]},"c":3}"#, r#"{"c":3}"#),
+        (r#"{"a":1,"b":{"x":"}"}}"#, r#"{"a":1}"#),
+        ("{\n  // about a\n  a: 1, // one\n  b: 2, // two\n}\n", "{\n  // about a\n  a: 1, // one\n}\n"),
+        ("{\r\n  b: {\r\n    x: 1,\r\n  },\r\n  c: 3\r\n}", "{\r\n  c: 3\r\n}"),
+        // JSON stays JSON.
+        ("{\n  \"a\": 1,\n  \"b\": 2\n}\n", "{\n  \"a\": 1\n}\n"),
+        // Somebody else's comment or value on the line is not taken.
+        ("{\n  a: 1, b: 2,\n  c: 3,\n}", "{\n  a: 1, \n  c: 3,\n}"),
+        ("{ a: 1 /* one */, b: 2 }", "{ a: 1 /* one */ }"),
+        ("{ a: 1 }", "{ a: 1 }"),
+        ("", ""),
+    ];
+    for (before, after) in rows {
+        assert_eq!(remove_value(before, &KeyPath::of("b")).unwrap(), after, "{before}");
+    }
+    assert_eq!(remove_value("{ a: ", &KeyPath::of("a")), Err(EditError::NotConfiguration));
+}
+
 /// Objects whose keys include those on the way to the value that is set.
 fn any_object() -> impl Strategy<Value = Value> {
     let leaf =
@@ -158,5 +184,20 @@ proptest! {
         }
         expected["plugins"]["entries"]["a-b"]["enabled"] = Value::from(true);
         prop_assert_eq!(after, expected);
+    }
+
+    /// Whatever the file holds, one value goes and all others stay.
+    #[test]
+    fn one_value_goes(before in any_object(), pretty in any::<bool>(), end in prop_oneof![Just("\n"), Just("\r\n")]) {
+        let text = if pretty { serde_json::to_string_pretty(&before) } else { serde_json::to_string(&before) }.unwrap();
+        let text = text.replace('\n', end);
+        let key = KeyPath::of("plugins.entries").key("a-b");
+        let changed = remove_value(&text, &key).unwrap();
+        let mut expected = before;
+        if let Some(entries) = expected.pointer_mut("/plugins/entries").and_then(Value::as_object_mut) {
+            entries.remove("a-b");
+        }
+        prop_assert_eq!(serde_json::from_str::<Value>(&changed).unwrap(), expected, "JSON stays JSON: {}", changed);
+        prop_assert_eq!(remove_value(&changed, &key).unwrap(), changed);
     }
 }
