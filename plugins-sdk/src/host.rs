@@ -4,11 +4,13 @@
 //! for. Natively they go to the fake host of [`testing`](crate::testing).
 
 pub mod ended_transcript;
+pub mod http;
 pub mod invocation;
 pub mod kv;
 pub mod log;
 pub mod messages;
 pub mod progress;
+pub mod secrets;
 pub mod session;
 pub mod sessions;
 pub(crate) mod settings;
@@ -23,3 +25,5 @@ use component as backend;
 
 #[cfg(target_family = "wasm")]
 mod component;
+#[cfg(target_family = "wasm")]
+mod component_http;

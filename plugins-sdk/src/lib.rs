@@ -94,7 +94,9 @@ pub use crate::document::{Message, Payload};
 pub use crate::error::{Error, HostError, Result};
 pub use crate::event::*;
 pub use crate::host::settings::config;
-pub use crate::host::{ended_transcript, invocation, kv, log, messages, progress, session, sessions, tool_authority, tools};
+pub use crate::host::{
+    ended_transcript, http, invocation, kv, log, messages, progress, secrets, session, sessions, tool_authority, tools,
+};
 pub use crate::plugin::Plugin;
 pub use crate::tool::{ActiveModel, ContentBlock, Image, Tool, ToolCall, ToolOutcome, ToolResult, ToolScope};
 

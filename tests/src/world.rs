@@ -35,6 +35,7 @@ pub struct World {
     models: BTreeMap<String, Vec<Turn>>,
     aliases: Vec<String>,
     config: Value,
+    variables: Vec<(String, String)>,
     answers: Vec<Answer>,
     refuses: Option<String>,
     log: Log,
@@ -76,6 +77,7 @@ impl World {
             models: BTreeMap::new(),
             aliases: Vec::new(),
             config: json!({}),
+            variables: Vec::new(),
             answers: Vec::new(),
             refuses: None,
             log,
@@ -136,6 +138,13 @@ impl World {
     #[must_use]
     pub fn config(mut self, change: Value) -> Self {
         merge(&mut self.config, change);
+        self
+    }
+
+    /// A variable in the environment of the host.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -242,8 +251,8 @@ impl World {
     pub fn locations(&self) -> Locations {
         let root = self.root();
         let state = self.state_dir().display().to_string();
-        let variables = [("HOME".to_owned(), root.display().to_string()), ("CREEL_STATE_DIR".to_owned(), state)];
-        Locations::resolve(&Environment::new(variables, root)).unwrap()
+        let own = [("HOME".to_owned(), root.display().to_string()), ("CREEL_STATE_DIR".to_owned(), state)];
+        Locations::resolve(&Environment::new(own.into_iter().chain(self.variables.iter().cloned()), root)).unwrap()
     }
 
     /// Writes plugins, script and configuration.

@@ -13,6 +13,7 @@ mod faults;
 mod fields;
 mod files;
 mod finalize;
+mod http;
 mod install;
 mod load;
 mod message;
@@ -26,6 +27,7 @@ mod reply;
 mod run_gate;
 mod session;
 mod sessions_read;
+mod surroundings;
 mod tools;
 mod tools_invoke;
 

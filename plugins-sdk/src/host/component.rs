@@ -123,3 +123,13 @@ pub(crate) fn session_get(namespace: &str) -> Result<Option<String>> {
 pub(crate) fn session_set(namespace: &str, value: Option<&str>) -> Result<()> {
     Ok(host::session_extension::set(namespace, value)?)
 }
+
+pub(crate) fn secret_names() -> Vec<String> {
+    host::secrets::names()
+}
+
+pub(crate) fn secret_placeholder(name: &str) -> Result<String> {
+    Ok(host::secrets::placeholder(name)?)
+}
+
+pub(crate) use super::component_http::send_request;

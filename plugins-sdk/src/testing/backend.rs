@@ -4,6 +4,7 @@ use super::host::{LogRecord, with_current};
 use super::store::Store;
 use crate::bindings::host::creel::plugin::types::{ToolOutcome, ToolResult, TranscriptTail};
 use crate::error::HostError;
+use crate::host::http::{self, HttpError, Request, Response};
 use crate::host::invocation::Trace;
 use crate::host::log::Level;
 use crate::host::messages::{DeliveryStatus, Message, Receipt};
@@ -188,6 +189,42 @@ pub(crate) fn session_set(namespace: &str, value: Option<&str>) -> Result<()> {
             None => values.remove(namespace),
         };
         Ok(())
+    })
+}
+
+pub(crate) fn secret_names() -> Vec<String> {
+    with_current("secrets::names", |state| state.secrets.keys().cloned().collect())
+}
+
+pub(crate) fn secret_placeholder(name: &str) -> Result<String> {
+    with_current("secrets::placeholder", |state| match state.secrets.get(name) {
+        Some(_) => Ok(placeholder(name)),
+        None => Err(HostError::Denied(format!("the test host was built without secret(\"{name}\", …)"))),
+    })
+}
+
+fn placeholder(name: &str) -> String {
+    format!("test-placeholder-of-{name}")
+}
+
+pub(crate) fn send_request(request: &Request) -> std::result::Result<Response, HttpError> {
+    let (scheme, ..) = http::parts(&request.url)?;
+    if !["http", "https"].contains(&scheme) {
+        return Err(HttpError::Invalid(format!("nothing is sent by `{scheme}`")));
+    }
+    with_current("http::send", |state| {
+        let answer = state.answers.iter().rev().find(|(prefix, _)| request.url.starts_with(prefix.as_str()));
+        let Some((_, answer)) = answer else {
+            return Err(HttpError::Refused(format!("the test host was built without answer({:?}, …)", request.url)));
+        };
+        let mut sent = request.clone();
+        for (_, value) in &mut sent.headers {
+            for (name, text) in &state.secrets {
+                *value = value.replace(&placeholder(name), text);
+            }
+        }
+        state.requests.push(sent);
+        answer.clone()
     })
 }
 

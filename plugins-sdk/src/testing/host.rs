@@ -1,6 +1,7 @@
 //! The fake host: what a test sets up before a call and looks at after it.
 
 use super::store::Store;
+use crate::host::http::{HttpError, Request, Response};
 use crate::host::invocation::Trace;
 use crate::host::log::Level;
 use crate::host::messages::Message;
@@ -48,6 +49,11 @@ pub(super) struct State {
     pub(super) messages: Option<Vec<Message>>,
     /// Sessions that can be read, each with its messages.
     pub(super) sessions: Vec<(Session, Vec<String>)>,
+    /// Granted secrets with their texts.
+    pub(super) secrets: BTreeMap<String, String>,
+    /// Beginnings of granted addresses, and what requests to them come to.
+    pub(super) answers: Vec<(String, Result<Response, HttpError>)>,
+    pub(super) requests: Vec<Request>,
     /// Granted tools and what they give back.
     pub(super) tools: BTreeMap<String, ToolResult>,
     pub(super) invoked: Vec<(String, Value)>,
@@ -88,6 +94,9 @@ impl Host {
                 session: Some(BTreeMap::new()),
                 messages: Some(Vec::new()),
                 sessions: Vec::new(),
+                secrets: BTreeMap::new(),
+                answers: Vec::new(),
+                requests: Vec::new(),
                 tools: BTreeMap::new(),
                 invoked: Vec::new(),
                 allowed_tools: None,
@@ -155,6 +164,25 @@ impl Host {
         self.with(|state| state.sessions.push((session, messages)))
     }
 
+    /// A granted secret.
+    #[must_use]
+    pub fn secret(self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.with(|state| drop(state.secrets.insert(name.into(), text.into())))
+    }
+
+    /// A granted address, or the beginning of several, and the answer to each request to it. Of several that fit the last one counts;
+    /// what fits none is refused.
+    #[must_use]
+    pub fn answer(self, url: impl Into<String>, response: Response) -> Self {
+        self.with(|state| state.answers.push((url.into(), Ok(response))))
+    }
+
+    /// The same for requests that fail.
+    #[must_use]
+    pub fn failing(self, url: impl Into<String>, error: HttpError) -> Self {
+        self.with(|state| state.answers.push((url.into(), Err(error))))
+    }
+
     /// A granted tool, and the result of each call of it.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, result: ToolResult) -> Self {
@@ -192,6 +220,12 @@ impl Host {
         if let Some(store) = &mut self.state.borrow_mut().store {
             store.advance(time);
         }
+    }
+
+    /// What was sent so far, as it would have left the host: with secrets in place of their placeholders.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.state.borrow().requests.clone()
     }
 
     /// What was logged so far.

@@ -12,6 +12,7 @@ use crate::bindings::creel::plugin as wit;
 use crate::capability::config::Config;
 use crate::capability::files::Files;
 use crate::capability::invocation::Invocation;
+use crate::capability::io_errors;
 use crate::capability::kv::Kv;
 use crate::capability::log::Log;
 use crate::capability::messages_send::MessagesSend;
@@ -73,9 +74,10 @@ fn link(engine: &Engine, set: GrantSet) -> wasmtime::Result<Linker<State>> {
     linker.allow_shadowing(true);
     filesystem::types::add_to_linker::<State, Files>(&mut linker, State::files)?;
     filesystem::preopens::add_to_linker::<State, Files>(&mut linker, State::files)?;
-    linker.allow_shadowing(false);
     // Refuses each request that is not granted.
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    io_errors::add_to_linker(&mut linker)?;
+    linker.allow_shadowing(false);
     wit::types::add_to_linker::<State, Unavailable>(&mut linker, State::unavailable)?;
     wit::log::add_to_linker::<State, Log>(&mut linker, State::log)?;
     wit::config::add_to_linker::<State, Config>(&mut linker, State::config)?;

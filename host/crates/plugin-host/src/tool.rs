@@ -180,7 +180,7 @@ impl PluginTool {
         }
         tracing::warn!(%plugin, tool = self.spec.name, cause = fault.kind().as_str(), "plugin tool failed: {}", fault.text());
         match fault.kind() {
-            FaultKind::Timeout => ToolFailure::TimedOut(format!("the tool gave no result within {} s", budget.as_secs())),
+            FaultKind::Timeout => ToolFailure::TimedOut(format!("the tool gave no result within {} ms", budget.as_millis())),
             _ => ToolFailure::Failed(format!("the plugin `{plugin}` failed: {fault}")),
         }
     }

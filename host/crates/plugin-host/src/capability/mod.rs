@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod files;
 pub(crate) mod http;
 pub(crate) mod invocation;
+pub(crate) mod io_errors;
 pub(crate) mod kv;
 pub(crate) mod log;
 pub(crate) mod messages_send;
