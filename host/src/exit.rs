@@ -36,7 +36,7 @@ impl From<Code> for ExitCode {
 }
 
 /// A command that did not do what was asked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Failure {
     /// How the process ends.
     pub code: Code,

@@ -191,10 +191,15 @@ impl Output {
         }
     }
 
-    /// Writes a failure to stderr (and, with `--json`, as an object to stdout) and gives its exit code.
-    fn fail(&self, failure: &Failure) -> Code {
+    /// Tells a failure on stderr, with what would help.
+    pub fn failure(&self, failure: &Failure) {
         self.error(&failure.message);
         failure.hints.iter().for_each(|hint| self.hint(hint));
+    }
+
+    /// Writes a failure to stderr (and, with `--json`, as an object to stdout) and gives its exit code.
+    fn fail(&self, failure: &Failure) -> Code {
+        self.failure(failure);
         if self.json && failure.code != Code::Interrupted {
             self.value(&serde_json::json!({
                 "error": { "message": failure.message, "hints": failure.hints, "exitCode": failure.code as u8 },

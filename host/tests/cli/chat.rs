@@ -308,3 +308,22 @@ fn on_a_terminal_there_is_a_prompt_and_ends_are_no_failures() {
     let ended = chat.end();
     assert!(ended.status.success(), "{}", ended.stdout);
 }
+
+#[test]
+fn what_keeps_a_turn_from_beginning_ends_that_turn_only() {
+    let mut marked = Marked::new(&two_replies(), "first");
+    let alias = json!({ "offline/script": { "alias": "fast" } });
+    marked.config["agents"]["defaults"]["models"] = alias.clone();
+    marked.write();
+    let mut chat = Staged::start(marked.bed.process(&["chat", "--model", "fast"]));
+    chat.answer("hello").until_stdout("first");
+    marked.config["agents"]["defaults"]["models"] = json!({});
+    marked.write();
+    marked.reload();
+    chat.answer("again").until_stderr("an alias of agents.defaults.models will do too");
+    marked.config["agents"]["defaults"]["models"] = alias;
+    marked.write();
+    marked.reload();
+    chat.answer("once more").until_stdout("first\nfirst").answer("/quit");
+    assert_eq!(end(chat).status.code(), Some(2), "a script hears of it");
+}

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 use crate::commands::Context;
 use crate::control::{Answer, Listener, ReloadRequest, Watcher};
 use crate::exit::Failure;
-use crate::terminal::Output;
+use crate::terminal::{Output, TerminalView};
 use crate::wiring::{Changed, Running};
 
 /// A host that can be reloaded, and who may ask for it.
@@ -72,23 +72,26 @@ impl<'c> Live<'c> {
     }
 
     /// Reloads as often as somebody wants it, until told that it is over.
-    pub(super) async fn reload_until(&mut self, is_over: &Notify, output: &Output) {
+    pub(super) async fn reload_until(&mut self, is_over: &Notify, output: &Output, view: &TerminalView) {
         loop {
             tokio::select! {
                 biased;
                 () = is_over.notified() => return,
-                wanted = self.wanted() => self.reload(wanted, output).await,
+                wanted = self.wanted() => self.reload(wanted, output, view).await,
             }
         }
     }
 
     /// Takes over what there is now, and tells whoever asked, and the person.
-    pub(super) async fn reload(&mut self, wanted: Option<ReloadRequest>, output: &Output) {
-        let answer = match self.take_over().await {
+    pub(super) async fn reload(&mut self, wanted: Option<ReloadRequest>, output: &Output, view: &TerminalView) {
+        let taken = self.take_over().await;
+        // A run may be showing something.
+        view.pause().await;
+        let answer = match taken {
             Ok(answer) => answer,
             Err(failure) => {
-                output.error(format!("nothing is loaded again: {}", failure.message));
-                failure.hints.iter().for_each(|hint| output.hint(hint));
+                let message = format!("nothing is loaded again: {}", failure.message);
+                output.failure(&Failure { message, ..failure.clone() });
                 Answer::refused(failure.message)
             }
         };

@@ -90,7 +90,7 @@ impl Chat<'_> {
                     typed = input.next() => break typed?,
                     wanted = live.wanted() => {
                         self.line_end();
-                        live.reload(wanted, self.output).await;
+                        live.reload(wanted, self.output, &self.view).await;
                     }
                     // As at the end of the input: whatever was said is done.
                     stopped = interrupts.unless(std::future::pending::<()>()) => {
@@ -112,11 +112,11 @@ impl Chat<'_> {
                         self.fresh = true;
                         self.output.note("the next message begins a new transcript");
                     }
-                    "/reload" => live.reload(None, self.output).await,
+                    "/reload" => live.reload(None, self.output, &self.view).await,
                     command if is_command(command) => {
                         self.output.warning(format!("there is no command {command:?} here: {COMMANDS}"));
                     }
-                    _ => self.turn(line, live, interrupts).await?,
+                    _ => self.turn_or_why_not(line, live, interrupts).await?,
                 },
             }
             if self.output.lost().is_some() {
@@ -126,6 +126,23 @@ impl Chat<'_> {
     }
 
     /// One message and its reply. What goes wrong in it ends the turn and not the chat.
+    async fn turn_or_why_not(
+        &mut self,
+        message: String,
+        live: &mut Live<'_>,
+        interrupts: &mut Interrupts,
+    ) -> Result<(), Failure> {
+        match self.turn(message, live, interrupts).await {
+            Err(failure) if failure.code != Code::Interrupted => {
+                self.view.pause().await;
+                self.output.failure(&failure);
+                self.code = failure.code;
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
     async fn turn(&mut self, message: String, live: &mut Live<'_>, interrupts: &mut Interrupts) -> Result<(), Failure> {
         let request = self.request(live.loaded(), message)?;
         self.view.preview(may_preview(live.loaded(), live.running(), self.output));
@@ -138,7 +155,7 @@ impl Chat<'_> {
             is_over.notify_one();
             outcome
         };
-        let (outcome, ()) = tokio::join!(run, live.reload_until(&is_over, self.output));
+        let (outcome, ()) = tokio::join!(run, live.reload_until(&is_over, self.output, &self.view));
         self.view.pause().await;
         let code = tell(&outcome, &self.view.take_sent(), self.output);
         if code != Code::Success {
