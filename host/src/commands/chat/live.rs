@@ -28,7 +28,13 @@ impl<'c> Live<'c> {
             .then(|| Watcher::start(load.watch_debounce()))
             .and_then(|started| started.map_err(|error| tracing::warn!("changes of plugins are not noticed: {error}")).ok());
         let listener = Listener::open(context.locations.state_dir())
-            .map_err(|error| tracing::warn!("`creel plugins reload` does not reach this process: {error}"))
+            .map_err(|error| {
+                let place = context.locations.state_dir().join("control");
+                let place = place.display();
+                tracing::warn!(
+                    "`creel plugins reload` does not reach this process, because there is no socket in {place}: {error}; /reload works"
+                );
+            })
             .ok();
         let mut live = Self { context, loaded, running, watcher, listener };
         live.watch();

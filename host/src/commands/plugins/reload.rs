@@ -34,9 +34,10 @@ fn tell(told: &Told, output: &Output) {
     for change in &changed {
         output.line(format!("process {process}: {change}"));
     }
-    let same = told.answer.plugins.len() - changed.len();
-    if changed.is_empty() || same > 0 {
-        let plugins = if same == 1 { "1 plugin is" } else { &format!("{same} plugins are") };
-        output.line(format!("process {process}: {plugins} as before"));
+    match told.answer.plugins.len() - changed.len() {
+        0 if changed.is_empty() => output.line(format!("process {process}: it has no plugins")),
+        0 => {}
+        1 => output.line(format!("process {process}: 1 plugin is as before")),
+        same => output.line(format!("process {process}: {same} plugins are as before")),
     }
 }

@@ -65,8 +65,23 @@ impl Style {
     pub(super) fn value(&self, value: &Value) -> String {
         match value {
             Value::String(text) => quoted(text, self.quote),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.value(item)).collect();
+                format!("[{}]", items.join(self.comma()))
+            }
+            Value::Object(members) if members.is_empty() => "{}".to_owned(),
+            Value::Object(members) => {
+                let member = |(key, value): (&String, &Value)| format!("{}{}{}", self.key(key), self.colon, self.value(value));
+                let members: Vec<String> = members.iter().map(member).collect();
+                let space = if self.is_tight() { "" } else { " " };
+                format!("{{{space}{}{space}}}", members.join(self.comma()))
+            }
             other => other.to_string(),
         }
+    }
+
+    fn comma(&self) -> &'static str {
+        if self.is_tight() { "," } else { ", " }
     }
 
     /// A member whose value is inside as many objects as there are further names. There is at least one name.

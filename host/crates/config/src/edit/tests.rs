@@ -106,6 +106,18 @@ fn text_that_is_no_configuration_is_refused() {
 }
 
 #[test]
+fn objects_and_lists_look_like_the_file() {
+    let value = serde_json::json!({ "a-b": [1, "x"], "c": {} });
+    for (text, expected) in [
+        ("{ x: 1 }", "{ k: { \"a-b\": [1, \"x\"], c: {} }, x: 1 }"),
+        ("{x:'1'}", "{k:{'a-b':[1,'x'],c:{}},x:'1'}"),
+        (r#"{"x":1}"#, r#"{"k":{"a-b":[1,"x"],"c":{}},"x":1}"#),
+    ] {
+        assert_eq!(set_value(text, &KeyPath::of("k"), &value).unwrap(), expected);
+    }
+}
+
+#[test]
 fn comments_and_other_keys_stay() {
     let text = "{\n  // keep me\n  agents: { defaults: { model: 'offline/echo' } },\n}\n";
     let changed = enable(text, true);
