@@ -248,6 +248,7 @@ impl Base {
                 model,
                 thinking: agent.thinking.map(|level| level.as_str().to_owned()),
                 run_timeout: agent.run_budget(None),
+                configured_timeout: agent.timeout_seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs),
                 workspace_dir,
                 time_zone: agent.user_timezone.clone().unwrap_or_else(time_zone::of_system),
                 report_tool_errors: !loaded.config.messages.suppress_tool_errors,

@@ -259,3 +259,19 @@ fn the_reference_is_text_for_people() {
     let documented = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md")).unwrap();
     reference.stdout(documented);
 }
+
+#[test]
+fn loop_059_a_provider_timeout_above_the_run_s_is_a_warning_that_names_both_keys() {
+    let config = |run: u64| {
+        json!({
+            "agents": { "defaults": { "timeoutSeconds": run } },
+            "models": { "providers": { "acme": { "baseUrl": "http://127.0.0.1:1/v1", "timeoutSeconds": 600 } } },
+        })
+    };
+    let told = stderr(&Bed::configured(&config(300)).creel(&["config", "check"]).success());
+    for key in ["models.providers.acme.timeoutSeconds", "agents.defaults.timeoutSeconds"] {
+        assert!(told.contains(key), "{told}");
+    }
+    let told = stderr(&Bed::configured(&config(900)).creel(&["config", "check"]).success());
+    assert!(!told.contains("timeoutSeconds"), "{told}");
+}

@@ -56,6 +56,8 @@ pub struct AgentSettings {
     pub thinking: Option<String>,
     /// Budget of a run; none: unlimited (agent-loop 21.1).
     pub run_timeout: Option<Duration>,
+    /// `agents.defaults.timeoutSeconds`, if it is configured and finite; bounds silent providers (agent-loop 21.3).
+    pub configured_timeout: Option<Duration>,
     /// The workspace, as text for prompts and contexts.
     pub workspace_dir: String,
     /// Time zone for the prompt.

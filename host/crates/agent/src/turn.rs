@@ -104,6 +104,7 @@ fn request(run: &RunState, input: &TurnInput<'_>) -> ModelRequest {
         messages: run.with_rows(|rows| request_view::build(rows, input.turn)),
         tools: input.tools.to_vec(),
         thinking: input.thinking.map(str::to_owned),
+        bounds: run.bounds(),
     }
 }
 

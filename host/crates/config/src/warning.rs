@@ -69,7 +69,7 @@ impl fmt::Display for Warning {
             Self::TimeoutAboveRun { key, provider_seconds, run_seconds } => {
                 write!(
                     f,
-                    "{key}: {provider_seconds} s have no effect, because a run ends after {run_seconds} s; raise the run's limit"
+                    "{key}: {provider_seconds} s have no effect, because a run ends after {run_seconds} s; raise agents.defaults.timeoutSeconds"
                 )
             }
             Self::SeveralDefaults { chosen } => {

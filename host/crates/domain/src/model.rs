@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -86,6 +87,43 @@ pub struct ModelRequest {
     pub tools: Vec<ToolSpec>,
     /// Thinking level, as configured; none: the model's default.
     pub thinking: Option<String>,
+    /// What the run allows a silent provider.
+    pub bounds: CallBounds,
+}
+
+/// The limits of a run, as far as they bound how long a provider may be silent (agent-loop 21.3). The run's own timer is not here: it ends
+/// a call by cancelling it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallBounds {
+    /// The timeout that was given for this run. `Unlimited` takes the place of the agent's, and bounds nothing.
+    pub run: RunLimit,
+    /// `agents.defaults.timeoutSeconds`, if it is configured and finite.
+    pub agent: Option<Duration>,
+    /// Whether a scheduled job started the run: its fallbacks must still have time.
+    pub is_cron: bool,
+}
+
+/// The timeout of a single run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RunLimit {
+    /// None was given; the agent's counts.
+    #[default]
+    Absent,
+    /// It was given as none.
+    Unlimited,
+    /// This long.
+    After(Duration),
+}
+
+impl RunLimit {
+    /// A timeout as requests have it: zero is none.
+    pub fn of(timeout: Option<Duration>) -> Self {
+        match timeout {
+            None => Self::Absent,
+            Some(Duration::ZERO) => Self::Unlimited,
+            Some(limit) => Self::After(limit),
+        }
+    }
 }
 
 /// One event of an answer. The last event is [`ModelEvent::Done`] or [`ModelEvent::Failed`]; nothing follows it.

@@ -20,6 +20,7 @@ mod completions;
 mod draft;
 mod endpoint;
 mod http;
+mod idle;
 mod offline;
 mod pairing;
 mod problem;

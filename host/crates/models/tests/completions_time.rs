@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::cancel::{Cancel, CancelReason};
 use domain::message::StopReason;
-use domain::model::{ConnectionFailure, FailureClass, ModelClient, ModelEvent};
+use domain::model::{CallBounds, ConnectionFailure, FailureClass, ModelClient, ModelEvent, ModelRequest, RunLimit};
 use futures_util::StreamExt;
 use models::{RetryPolicy, Timeouts};
 use serde_json::{Value, json};
@@ -25,6 +25,11 @@ fn text(text: &str) -> Value {
 
 fn limits() -> Timeouts {
     Timeouts { connect: Some(LONG), headers: Some(LONG), idle: Some(LONG), total: Some(LONG) }
+}
+
+/// A request of a run with these limits.
+fn bounded(bounds: CallBounds) -> ModelRequest {
+    ModelRequest { bounds, ..hello() }
 }
 
 /// A server that says this much and then nothing; the notice comes when the client has left.
@@ -141,4 +146,21 @@ async fn dropping_the_stream_drops_the_connection() {
     assert_eq!(stream.next().await, Some(ModelEvent::Start));
     drop(stream);
     left.notified().await;
+}
+
+/// The server is on this machine, so nothing but the run and the provider's own timeout bounds its silence.
+#[tokio::test]
+async fn the_run_bounds_a_silent_provider() {
+    let own = Timeouts { idle: Some(LONG), ..limits() };
+    let run = CallBounds { run: RunLimit::After(SHORT), ..CallBounds::default() };
+    let agent = CallBounds { agent: Some(SHORT), ..CallBounds::default() };
+    let cron = CallBounds { is_cron: true, ..run };
+    for (timeouts, bounds) in [(None, run), (None, agent), (None, cron), (Some(own), run), (Some(own), agent)] {
+        let (server, left) = silent_after(half()).await;
+        let outcome = ask(&client(&server, |settings| settings.timeouts = timeouts), bounded(bounds)).await;
+        let (_, failure) = outcome.failed();
+        assert_eq!(failure.class, FailureClass::Timeout, "{timeouts:?} {bounds:?}");
+        assert!(failure.message.contains("sent nothing for 1 s"), "{}", failure.message);
+        left.notified().await;
+    }
 }

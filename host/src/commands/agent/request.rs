@@ -27,12 +27,12 @@ pub(in crate::commands) fn build(
     agent: &AgentId,
     message: String,
 ) -> Result<RunRequest, Failure> {
-    let settings = loaded.config.agent(agent).map_err(|error| Failure::usage(error.to_string()))?;
+    loaded.config.agent(agent).map_err(|error| Failure::usage(error.to_string()))?;
     let model = args.model.as_deref().map(|text| wiring::model_named(loaded, text)).transpose();
     Ok(RunRequest {
         model: model.map_err(|error| Failure::usage(error.to_string()).hint("an alias of agents.defaults.models will do too"))?,
         thinking: args.thinking.map(|level| level.as_str().to_owned()),
-        timeout: Some(settings.run_budget(args.timeout).unwrap_or(Duration::ZERO)),
+        timeout: args.timeout.map(Duration::from_secs),
         fresh_session: args.new_session,
         sender_is_owner: Some(true),
         ..RunRequest::new(message, session_key(args, agent, &loaded.config.default_agent())?)

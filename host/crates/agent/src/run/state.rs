@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use domain::cancel::Cancel;
 use domain::event::EventData;
 use domain::message::AgentMessage;
-use domain::model::ResolvedModel;
+use domain::model::{CallBounds, ResolvedModel, RunLimit};
 use domain::ports::RunScope;
 use domain::session::{TranscriptEvent, TranscriptRow};
 use domain::tool::{Tool, ToolSpec};
 use domain::{PluginId, RunId, SessionId, SessionKey};
-use hooks::context::AgentContext;
+use hooks::context::{AgentContext, Trigger};
 use hooks::events::Messages;
 use hooks::{Dispatcher, Scope};
 
@@ -36,6 +36,7 @@ struct Facts {
     session_id: SessionId,
     from: String,
     sender_is_owner: Option<bool>,
+    bounds: CallBounds,
     run_scope: RunScope,
     emitter: Emitter,
     base_context: AgentContext,
@@ -66,6 +67,11 @@ impl RunState {
         base_context.message_provider = base_context.channel.clone();
         base_context.sender_id = Some(request.from.clone());
         base_context.sandboxed = Some(false);
+        let bounds = CallBounds {
+            run: RunLimit::of(request.timeout),
+            agent: shared.settings.configured_timeout,
+            is_cron: request.trigger == Trigger::Cron,
+        };
         let scope = || Scope { run: Some(run_scope.clone()), session_key: Some(session_key.clone()), ..Scope::default() };
         let (scope, guard_scope) = (scope(), scope());
         let facts = Facts {
@@ -78,6 +84,7 @@ impl RunState {
             session_id,
             from: request.from.clone(),
             sender_is_owner: request.sender_is_owner,
+            bounds,
             model: OnceLock::new(),
             permitted: OnceLock::new(),
             callable: OnceLock::new(),
@@ -98,6 +105,11 @@ impl RunState {
 
     pub(crate) fn settings(&self) -> &AgentSettings {
         &self.facts.shared.settings
+    }
+
+    /// What the run allows a silent provider.
+    pub(crate) fn bounds(&self) -> CallBounds {
+        self.facts.bounds
     }
 
     pub(crate) fn hooks(&self) -> &Dispatcher {

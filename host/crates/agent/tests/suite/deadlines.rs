@@ -5,7 +5,9 @@ use std::time::Duration;
 use agent::RunRequest;
 use agent::error::RunErrorKind;
 use agent::wind_down::WIND_DOWN;
+use domain::model::{CallBounds, RunLimit};
 use domain::session::RunStatus;
+use hooks::context::Trigger;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -60,6 +62,26 @@ async fn the_request_s_time_counts_before_the_configured_one_and_zero_is_none() 
         let timeout = requested.map(Duration::from_secs);
         let outcome = chat.send(RunRequest { timeout, ..RunRequest::new("go", key()) }).await;
         assert_eq!(outcome.status, expected, "{requested:?} {configured:?}");
+    }
+}
+
+/// What the window of a silent provider is computed from (agent-loop 21.3).
+#[tokio::test]
+async fn a_model_request_says_what_bounds_it() {
+    let minute = Duration::from_secs(60);
+    for (requested, configured, trigger, expected) in [
+        (None, None, Trigger::User, CallBounds::default()),
+        (Some(minute), None, Trigger::User, CallBounds { run: RunLimit::After(minute), ..CallBounds::default() }),
+        (
+            Some(Duration::ZERO),
+            Some(minute),
+            Trigger::Cron,
+            CallBounds { run: RunLimit::Unlimited, agent: Some(minute), is_cron: true },
+        ),
+    ] {
+        let chat = Setup::new([says("ok")]).settings(|settings| settings.configured_timeout = configured).chat();
+        chat.send(RunRequest { timeout: requested, trigger, ..RunRequest::new("go", key()) }).await;
+        assert_eq!(chat.raw_request(1).bounds, expected);
     }
 }
 

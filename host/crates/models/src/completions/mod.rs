@@ -22,6 +22,7 @@ use crate::call_ids::CallIds;
 use crate::draft::Draft;
 use crate::endpoint::EndpointClass;
 use crate::http::{Outgoing, Target, Watch};
+use crate::idle;
 use crate::pairing::check_pairing;
 use crate::problem::ProviderProblem;
 use crate::settings::{Compat, ModelSettings, ProviderSettings, Timeouts};
@@ -50,9 +51,12 @@ impl CompletionsClient {
         Ok(Self { compat, target: Arc::new(target), settings, clock })
     }
 
-    fn timeouts(&self, model: &str) -> Timeouts {
-        let class = || EndpointClass::of(&self.settings.id, self.target.base_url(), model);
-        self.settings.timeouts.unwrap_or_else(|| class().timeouts())
+    fn timeouts(&self, request: &ModelRequest) -> Timeouts {
+        let class = EndpointClass::of(&self.settings.id, self.target.base_url(), &request.model.model);
+        match self.settings.timeouts {
+            Some(own) => Timeouts { idle: own.idle.and_then(|limit| idle::window(class, Some(limit), &request.bounds)), ..own },
+            None => Timeouts { idle: idle::window(class, None, &request.bounds), ..class.timeouts() },
+        }
     }
 
     fn abilities(&self, model: &str) -> Abilities {
@@ -93,7 +97,7 @@ impl ModelClient for CompletionsClient {
             Ok(body) => body,
             Err(failure) => return stream::iter([draft.fail(failure)]).boxed(),
         };
-        let timeouts = self.timeouts(&request.model.model);
+        let timeouts = self.timeouts(&request);
         let outgoing = Outgoing {
             target: Arc::clone(&self.target),
             body,

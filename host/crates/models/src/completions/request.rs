@@ -171,7 +171,7 @@ fn picture(image: &ImageBlock) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use domain::ModelCallId;
-    use domain::model::ModelRef;
+    use domain::model::{CallBounds, ModelRef};
     use domain::tool::ToolOwner;
 
     use super::*;
@@ -191,6 +191,7 @@ mod tests {
             messages: serde_json::from_value(messages).unwrap(),
             tools: Vec::new(),
             thinking: None,
+            bounds: CallBounds::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use domain::cancel::Cancel;
 use domain::message::{AgentMessage, AssistantMessage};
-use domain::model::{CallFacts, ModelClient, ModelEvent, ModelFailure, ModelRef, ModelRequest};
+use domain::model::{CallBounds, CallFacts, ModelClient, ModelEvent, ModelFailure, ModelRef, ModelRequest};
 use domain::test_support::FakeClock;
 use domain::tool::{ToolOwner, ToolSpec};
 use domain::{ModelCallId, model::ModelRegistry};
@@ -150,6 +150,7 @@ pub fn request(model: &str, messages: Value) -> ModelRequest {
         messages,
         tools: Vec::new(),
         thinking: None,
+        bounds: CallBounds::default(),
     }
 }
 

@@ -66,6 +66,7 @@ impl Setup {
                 model: ModelRef::new("stub", "model"),
                 thinking: None,
                 run_timeout: None,
+                configured_timeout: None,
                 workspace_dir: "/workspace".to_owned(),
                 time_zone: "UTC".to_owned(),
                 report_tool_errors: true,
