@@ -33,6 +33,8 @@ pub struct Watcher {
     watched: BTreeSet<PathBuf>,
     shared: Arc<Shared>,
     quiet: Duration,
+    /// Something has changed that was not told yet.
+    is_due: bool,
 }
 
 #[derive(Default)]
@@ -55,10 +57,11 @@ impl Watcher {
             // Something was missed, so something may have changed.
             Err(_) => hears.changed.notify_one(),
         })?;
-        Ok(Self { watcher, watched: BTreeSet::new(), shared, quiet })
+        Ok(Self { watcher, watched: BTreeSet::new(), shared, quiet, is_due: false })
     }
 
     /// Watches these places from now on, and no others. Of a place that does not exist its nearest directory is watched until it does.
+    /// What is in a directory that was not watched before may have changed since it was looked at, so that counts as a change.
     pub fn watch(&mut self, places: impl IntoIterator<Item = Place>) {
         let mut directories: BTreeMap<PathBuf, Names> = BTreeMap::new();
         for place in places {
@@ -81,14 +84,21 @@ impl Watcher {
                 tracing::warn!("changes in {} are not noticed: {error}", directory.display());
             }
         }
+        if !wanted.is_subset(&self.watched) {
+            self.shared.changed.notify_one();
+        }
         self.watched = wanted;
     }
 
-    /// Waits until something has changed and things are quiet again.
-    pub async fn changed(&self) {
-        self.shared.changed.notified().await;
+    /// Waits until something has changed and things are quiet again. May be given up and called again; nothing is lost.
+    pub async fn changed(&mut self) {
+        if !self.is_due {
+            self.shared.changed.notified().await;
+            self.is_due = true;
+        }
         let last = Instant::now() + self.quiet * MAX_WAITS;
         while Instant::now() < last && timeout_at(Instant::now() + self.quiet, self.shared.changed.notified()).await.is_ok() {}
+        self.is_due = false;
     }
 }
 
@@ -142,18 +152,20 @@ mod tests {
     /// Far above what a notice takes.
     const LIMIT: Duration = Duration::from_secs(60);
 
-    fn watcher(places: impl IntoIterator<Item = Place>) -> Watcher {
+    /// A watcher that has told what is there from the start.
+    async fn watcher(places: impl IntoIterator<Item = Place>) -> Watcher {
         let mut watcher = Watcher::start(Duration::from_millis(20)).unwrap();
         watcher.watch(places);
+        hears(&mut watcher).await;
         watcher
     }
 
-    async fn hears(watcher: &Watcher) {
+    async fn hears(watcher: &mut Watcher) {
         tokio::time::timeout(LIMIT, watcher.changed()).await.unwrap();
     }
 
     /// Events come in order, so what was heard before a change of `witness` is all that there was.
-    async fn hears_only(watcher: &Watcher, witness: &Path) {
+    async fn hears_only(watcher: &mut Watcher, witness: &Path) {
         assert!(!watcher.shared.counts(&Event::new(EventKind::Create(notify::event::CreateKind::File)).add_path("/else".into())));
         fs::write(witness, "now").unwrap();
         hears(watcher).await;
@@ -163,33 +175,67 @@ mod tests {
     async fn files_that_count_are_noticed_also_if_they_do_not_exist_yet() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("made/later.json");
-        let mut watcher = watcher([Place::File(file.clone())]);
+        let mut watcher = watcher([Place::File(file.clone())]).await;
         fs::create_dir(dir.path().join("made")).unwrap();
-        hears(&watcher).await;
+        hears(&mut watcher).await;
         watcher.watch([Place::File(file.clone())]);
         fs::write(&file, "{}").unwrap();
-        hears(&watcher).await;
+        hears(&mut watcher).await;
         fs::rename(&file, dir.path().join("made/other")).unwrap();
-        hears(&watcher).await;
+        hears(&mut watcher).await;
     }
 
     #[tokio::test]
     async fn what_lies_beside_a_file_that_counts_is_passed_over() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("creel.json");
-        let watcher = watcher([Place::File(file.clone())]);
+        let mut watcher = watcher([Place::File(file.clone())]).await;
         let of = |name: &str| Event::new(EventKind::Modify(ModifyKind::Any)).add_path(dir.path().join(name));
         assert!(!watcher.shared.counts(&of("creel.sqlite")) && watcher.shared.counts(&of("creel.json")));
-        hears_only(&watcher, &file).await;
+        hears_only(&mut watcher, &file).await;
     }
 
     #[tokio::test]
     async fn reading_is_no_change() {
         let dir = tempfile::tempdir().unwrap();
-        let watcher = watcher([Place::Directory(dir.path().to_owned())]);
+        let mut watcher = watcher([Place::Directory(dir.path().to_owned())]).await;
         let of = |kind| Event::new(kind).add_path(dir.path().join("plugin.wasm"));
         assert!(!watcher.shared.counts(&of(EventKind::Access(notify::event::AccessKind::Read))));
         assert!(!watcher.shared.counts(&of(EventKind::Modify(ModifyKind::Metadata(notify::event::MetadataKind::Any)))));
-        hears_only(&watcher, &dir.path().join("plugin.wasm")).await;
+        hears_only(&mut watcher, &dir.path().join("plugin.wasm")).await;
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_is_given_up_loses_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut watcher = watcher([Place::Directory(dir.path().to_owned())]).await;
+        watcher.quiet = LIMIT;
+        fs::write(dir.path().join("plugin.wasm"), "now").unwrap();
+        // Given up while it waits for quiet.
+        let heard = async {
+            while !watcher.is_due {
+                let _ = tokio::time::timeout(Duration::from_millis(50), watcher.changed()).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, heard).await.unwrap();
+        watcher.quiet = Duration::from_millis(20);
+        hears(&mut watcher).await;
+        assert!(!watcher.is_due);
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_is_watched_from_now_on_is_looked_at_once_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let plugin = dir.path().join("plugin");
+        let places = || [Place::Directory(dir.path().to_owned()), Place::Directory(plugin.clone())];
+        let mut watcher = watcher(places()).await;
+        fs::create_dir(&plugin).unwrap();
+        hears(&mut watcher).await;
+        // What is made here before the directory is watched is told by nobody.
+        fs::write(plugin.join("creel.plugin.json"), "{}").unwrap();
+        watcher.watch(places());
+        hears(&mut watcher).await;
+        watcher.watch(places());
+        hears_only(&mut watcher, &plugin.join("creel.plugin.json")).await;
     }
 }

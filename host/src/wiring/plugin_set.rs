@@ -1,7 +1,7 @@
 //! The plugins of one host: looked for, planned and loaded by the configuration, and loaded again when something has changed. A load
 //! that leaves a required plugin out is refused as a whole, and what served before goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +55,13 @@ pub(super) struct Request {
     pub(super) progress: Option<Progress>,
 }
 
+/// How important a line of the log is; errors come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Error,
+    Warning,
+}
+
 /// The plugins of a host, for as long as it runs.
 pub(super) struct PluginSet {
     host: PluginHost,
@@ -68,6 +75,8 @@ pub(super) struct PluginSet {
     settings: PluginsSettings,
     /// Where plugins were looked for.
     sources: Sources,
+    /// What was said in the log of the last load, so that the next one says what is new.
+    told: BTreeSet<(Level, String)>,
 }
 
 impl PluginSet {
@@ -92,6 +101,7 @@ impl PluginSet {
             places: BTreeMap::new(),
             settings: PluginsSettings::default(),
             sources: Sources::default(),
+            told: BTreeSet::new(),
         })
     }
 
@@ -118,9 +128,7 @@ impl PluginSet {
         let settings = plugins::settings(&config.config, self.locations.environment());
         self.sources = self.sources(config, workspace_dir);
         let plan = plugins::survey(self.sources.clone(), settings.clone()).await?;
-        for text in &plan.diagnostics {
-            tracing::warn!("{text}");
-        }
+        let mut said: BTreeSet<(Level, String)> = plan.diagnostics.iter().map(|text| (Level::Warning, text.clone())).collect();
         let going_on = self.going_on(&plan.reports, &settings);
         let budgets = hook_calls::dispatch_budgets(&config.config);
         let (mut loaded, served) = start(&self.host, plan, going_on, budgets, &self.served).await;
@@ -132,15 +140,15 @@ impl PluginSet {
             );
         }
         loaded.ended = self.served.ids().filter(|id| served.source(id).is_none()).cloned().collect();
-        for status in &loaded.statuses {
-            if let PluginState::Failed(why) = &status.report.state {
-                let goes_on = if status.serves == Serves::Before { "; the one before goes on" } else { "" };
-                tracing::error!("{}{goes_on}", sentence(&status.report, why));
+        said.extend(loaded.statuses.iter().filter_map(failure).map(|text| (Level::Error, text)));
+        said.extend(loaded.diagnostics.iter().map(|diagnostic| (Level::Warning, diagnostic.text.clone())));
+        for (level, text) in said.difference(&self.told) {
+            match level {
+                Level::Error => tracing::error!("{text}"),
+                Level::Warning => tracing::warn!("{text}"),
             }
         }
-        for diagnostic in &loaded.diagnostics {
-            tracing::warn!("{}", diagnostic.text);
-        }
+        self.told = said;
         load_log::tell(&loaded);
         self.places = loaded.statuses.iter().filter(|status| status.serves != Serves::Not).filter_map(place).collect();
         (self.served, self.settings) = (served, settings);
@@ -161,6 +169,13 @@ impl PluginSet {
         };
         reports.iter().map(of).collect()
     }
+}
+
+/// Why a plugin does not load, and what comes of it.
+fn failure(status: &PluginStatus) -> Option<String> {
+    let PluginState::Failed(why) = &status.report.state else { return None };
+    let goes_on = if status.serves == Serves::Before { "; the one before goes on" } else { "" };
+    Some(format!("{}{goes_on}", sentence(&status.report, why)))
 }
 
 fn place(status: &PluginStatus) -> Option<(PathBuf, PluginId)> {

@@ -327,3 +327,24 @@ fn what_keeps_a_turn_from_beginning_ends_that_turn_only() {
     chat.answer("once more").until_stdout("first\nfirst").answer("/quit");
     assert_eq!(end(chat).status.code(), Some(2), "a script hears of it");
 }
+
+#[test]
+fn what_was_said_of_plugins_is_said_again_only_when_somebody_asks() {
+    let mut marked = Marked::new(&two_replies(), "first");
+    marked.config["plugins"]["load"]["watch"] = json!(true);
+    marked.config["plugins"]["load"]["watchDebounceMs"] = json!(20);
+    marked.write();
+    let mut chat = marked.chat();
+    chat.answer("hello").until_stdout("first");
+    marked.say("second");
+    chat.until_stderr("marker 1 is loaded in place of the one before");
+    fs::write(marked.plugin.join("plugin.wasm"), "no component").unwrap();
+    chat.until_stderr("the one before goes on");
+    chat.answer("/reload").until_stderr("marker 1 does not load, so the one before goes on: ");
+    fs::write(marked.plugin.join("plugin.wasm"), fs::read(test_guest("hook_script")).unwrap()).unwrap();
+    chat.answer("/reload").until_stderr("all plugins are as before").answer("/quit");
+    let ended = end(chat);
+    // What the plugin that goes on has to say is not news, and what is said of one that loads again is.
+    let count = |told: &str| ended.stderr.matches(told).count();
+    assert_eq!((count("which is deprecated"), count("registers tools, but")), (1, 2), "{}", ended.stderr);
+}

@@ -7,7 +7,7 @@ use crate::commands::Context;
 use crate::control::{Answer, Listener, ReloadRequest, Watcher};
 use crate::exit::Failure;
 use crate::terminal::{Output, TerminalView};
-use crate::wiring::{Changed, Running};
+use crate::wiring::{Change, Changed, Running};
 
 /// A host that can be reloaded, and who may ask for it.
 pub(super) struct Live<'c> {
@@ -88,31 +88,36 @@ impl<'c> Live<'c> {
         }
     }
 
-    /// Takes over what there is now, and tells whoever asked, and the person.
+    /// Takes over what there is now, and tells whoever asked, and the person. The log says what does not load, when that is new.
     pub(super) async fn reload(&mut self, wanted: Option<ReloadRequest>, output: &Output, view: &TerminalView) {
-        let taken = self.take_over().await;
-        // A run may be showing something.
-        view.pause().await;
-        let answer = match taken {
-            Ok(answer) => answer,
-            Err(failure) => {
-                let message = format!("nothing is loaded again: {}", failure.message);
-                output.failure(&Failure { message, ..failure.clone() });
-                Answer::refused(failure.message)
-            }
-        };
-        for change in &answer.plugins {
-            match change.what {
-                Changed::Unchanged => {}
-                // Told in the log already, with the reason.
-                Changed::Kept | Changed::Failed => {}
-                Changed::Added | Changed::Replaced | Changed::Ended => output.note(change.to_string()),
-            }
-        }
+        let answer = self.reloaded(output, view).await;
+        let has_news = |change: &&Change| matches!(change.what, Changed::Added | Changed::Replaced | Changed::Ended);
+        answer.plugins.iter().filter(has_news).for_each(|change| output.note(change.to_string()));
         if let Some(wanted) = wanted {
             // Whoever asked may have gone away.
             let _ = wanted.answer.send(answer);
         }
+    }
+
+    /// The same for the person, who wants to know all of it.
+    pub(super) async fn reload_now(&mut self, output: &Output, view: &TerminalView) {
+        let answer = self.reloaded(output, view).await;
+        let changes: Vec<&Change> = answer.plugins.iter().filter(|change| change.what != Changed::Unchanged).collect();
+        changes.iter().for_each(|change| output.note(change.to_string()));
+        if changes.is_empty() && answer.error.is_none() {
+            output.note("all plugins are as before");
+        }
+    }
+
+    async fn reloaded(&mut self, output: &Output, view: &TerminalView) -> Answer {
+        let taken = self.take_over().await;
+        // A run may be showing something.
+        view.pause().await;
+        taken.unwrap_or_else(|failure| {
+            let message = format!("nothing is loaded again: {}", failure.message);
+            output.failure(&Failure { message, ..failure.clone() });
+            Answer::refused(failure.message)
+        })
     }
 
     async fn take_over(&mut self) -> Result<Answer, Failure> {

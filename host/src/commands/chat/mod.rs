@@ -112,7 +112,7 @@ impl Chat<'_> {
                         self.fresh = true;
                         self.output.note("the next message begins a new transcript");
                     }
-                    "/reload" => live.reload(None, self.output, &self.view).await,
+                    "/reload" => live.reload_now(self.output, &self.view).await,
                     command if is_command(command) => {
                         self.output.warning(format!("there is no command {command:?} here: {COMMANDS}"));
                     }
